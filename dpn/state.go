@@ -16,9 +16,9 @@ import (
 )
 
 // The state of training, from which it goes on as if it had never stopped: one safetensors file with the
-// parameters, Adam's moments ("adam.m." and "adam.v." before the name), the unconstrained step size, and in the
-// middle of an epoch what was measured of each update ("epoch."); the rest is metadata. The lines of finished
-// epochs are in metrics.jsonl; the state says which file that is.
+// parameters, the moments of the optimiser, whichever it is ("adam.m." and "adam.v." before the name), the
+// unconstrained step size, and in the middle of an epoch what was measured of each update ("epoch."); the rest
+// is metadata. The lines of finished epochs are in metrics.jsonl; the state says which file that is.
 
 const (
 	formatState  = formatPrefix + "training state 3"

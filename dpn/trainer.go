@@ -38,10 +38,12 @@ type Trainer struct {
 	likelihood *potential.Likelihood    // nil without Config.NLL
 	matching   *potential.ScoreMatching // nil without Config.Score
 
-	adam     *layer.Adam     // also without it in use, for the state
-	adadelta *layer.Adadelta // nil: Adam is used
+	adam     *layer.Adam // its powers are part of the state, whatever the optimiser
 	dropouts []*layer.Dropout
 	updates  int // made so far
+
+	// step is that of the optimiser.
+	step func(e *engine.Engine, p *Param, data []float32, lr, clip float64)
 
 	// With Config.Balance: of the classes of the set that was last trained on.
 	weights  []float32
@@ -68,8 +70,8 @@ func NewTrainer(m *Model, e *engine.Engine) *Trainer {
 			Unclamped: !m.Shape.IsImage(),
 		},
 		used: make([]bool, c.Components), squares: map[string]float64{}}
-	if c.Optimiser == Adadelta {
-		s.adadelta = &layer.Adadelta{}
+	if s.step = s.adam.Step; c.Optimiser == Adadelta {
+		s.step = new(layer.Adadelta).Step
 	}
 	for _, l := range m.extractor {
 		if d, ok := l.(*layer.Dropout); ok {
@@ -265,12 +267,7 @@ func (s *Trainer) update(rate, norm float64) {
 	c, p := s.m.Config, s.m.potential
 	clip := layer.Clip(norm, c.Clip)
 	for _, q := range s.params {
-		lr := c.learningRate(q.Group) * rate
-		if s.adadelta != nil {
-			s.adadelta.Step(s.e, q, p.Unconstrained(q), lr, clip)
-			continue
-		}
-		s.adam.Step(s.e, q, p.Unconstrained(q), lr, clip)
+		s.step(s.e, q, p.Unconstrained(q), c.learningRate(q.Group)*rate, clip)
 	}
 	s.adam.Next()
 	s.updates++

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"math"
 	"slices"
-	"strings"
 	"testing"
+
+	"dpnbench/dataset"
 )
 
 // TestUpdateDetached checks that an update with the gradient cut changes the classifier as
@@ -105,12 +106,16 @@ func TestNoisyMinibatch(t *testing.T) {
 // TestUpdateAllocates checks that updates allocate nothing once they have run.
 func TestUpdateAllocates(t *testing.T) {
 	d, e := digits(t, 64, 10), newEngine(t)
-	for _, gradient := range []string{"exact", "detached", "exact, with noise"} {
+	noisy := func(c *Config) { c.NoiseMax = 0.3 }
+	for name, change := range map[string]func(c *Config){
+		"exact":       func(*Config) {},
+		"detached":    func(c *Config) { c.Gradient = "detached" },
+		"noise":       noisy,
+		"normalised":  func(c *Config) { c.Contrast, c.Centre = true, dataset.CentreMoments; noisy(c) },
+		"by Adadelta": func(c *Config) { c.Optimiser = Adadelta },
+	} {
 		c := tiny()
-		c.Gradient, _, _ = strings.Cut(gradient, ",")
-		if c.Gradient != gradient {
-			c.NoiseMax = 0.3
-		}
+		change(&c)
 		m := newModel(t, c, d)
 		if _, err := m.Init(context.Background(), e, d.Train); err != nil {
 			t.Fatal(err)
@@ -121,7 +126,7 @@ func TestUpdateAllocates(t *testing.T) {
 				t.Fatal(err)
 			}
 		}); n != 0 {
-			t.Errorf("%s: %v allocations an update", gradient, n)
+			t.Errorf("%s: %v allocations an update", name, n)
 		}
 	}
 }

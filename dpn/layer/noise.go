@@ -12,7 +12,6 @@ import (
 type Noise struct {
 	Min, Max float64
 	Seed     uint64
-	Norm     dataset.Normalization // applied to the noisy rows afterwards, unless it is zero
 
 	// Unclamped leaves the sums as they are: those of features of vectors, which are normalised already,
 	// so that Min and Max are in their standard deviations.
@@ -66,8 +65,5 @@ func (n *Noise) addRows(w *engine.Worker, lo, hi int) {
 			continue
 		}
 		dataset.AddNoise(row, z, sigma)
-		if !n.Norm.IsZero() {
-			n.Norm.Apply(row)
-		}
 	}
 }
