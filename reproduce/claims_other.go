@@ -9,9 +9,8 @@ import (
 )
 
 const (
-	robustProtocol = "a DPN of a million multiply-adds compared with a linear classifier, MLP, MLP with " +
-		"dropout, CNN and " +
-		"nearest class means of at most the same cost: same images, same noise, same seeds; all test images"
+	robustProtocol = "a DPN of a million multiply-adds compared with a linear classifier, MLP, MLP with dropout, CNN " +
+		"and nearest class means of at most the same cost: same images, same noise, same seeds; all test images"
 
 	posterIntroduction = poster + ", Introduction"
 	outperformsSOTA    = "it outperforms SOTA models at equivalent computational resources"
@@ -101,11 +100,14 @@ func judgeSOTA(p *Poster) judged {
 		}
 		j.measured += fmt.Sprintf("; %s %.1f%% at %d", r.name, float64(s.Median), macs)
 		j.numbers = append(j.numbers, float64(s.Median), float64(macs))
-		said = append(said, fmt.Sprintf("%s than the %s, with %.3g%% of its multiply-adds", word, r.name,
+		than := "than"
+		if word == level {
+			than = "with"
+		}
+		said = append(said, fmt.Sprintf("%s %s the %s, which takes %.3g%% of its multiply-adds", word, than, r.name,
 			100*float64(macs)/float64(p.DPN[0].MACs)))
 	}
-	j.verdict, j.why = NotReproduced, "Every seed compared with every seed, it is "+
-		strings.ReplaceAll(strings.Join(said, "; "), level+" than", level+" with")+"."
+	j.verdict, j.why = NotReproduced, "Every seed compared with every seed, it is "+strings.Join(said, "; ")+"."
 	if ahead == len(p.rivals()) {
 		j.verdict = Reproduced
 	}

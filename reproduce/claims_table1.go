@@ -140,8 +140,8 @@ func limitText(s *separation.Sampling) string {
 	case !s.Limit.IsFinite() || len(s.CI) != 2:
 		return ", too few to estimate the limit N → ∞"
 	}
-	text := fmt.Sprintf("; the estimate for N → ∞ images of the same sources, such as writers, is %.2f (95%% interval "+
-		"%.2f to %.2f", float64(s.Limit), float64(s.CI[0]), float64(s.CI[1]))
+	text := fmt.Sprintf("; the estimate for N → ∞ images of the same sources, such as writers, is %.2f (95%% "+
+		"interval %.2f to %.2f", float64(s.Limit), float64(s.CI[0]), float64(s.CI[1]))
 	if s.Blocks > 0 {
 		text += fmt.Sprintf(", from draws of blocks of consecutive images, whose means vary %.1f times as much as in "+
 			"random order", float64(s.Order))
@@ -183,10 +183,12 @@ func judgeLogits(t *Table1) judged {
 			large++
 		}
 	}
+	const published = 3.39 // 9.53 / 2.81
 	j := judged{ci: oneMore(s), numbers: numbers(s.Median), verdict: NotReproduced,
-		why:      fmt.Sprintf("The published factor is 3.39; here it is above 3 for %d of %d seeds.", large, len(v)),
+		why: fmt.Sprintf("The published factor is %.2f; here it is above 3 for %d of %d seeds.", published, large,
+			len(v)),
 		measured: fmt.Sprintf("factor %.2f (%s over %d seeds)", float64(s.Median), s.text("%.2f"), s.Seeds)}
-	if ci := j.ci; float64(ci[0]) <= 3.39 && 3.39 <= float64(ci[1]) {
+	if ci := j.ci; float64(ci[0]) <= published && published <= float64(ci[1]) {
 		j.verdict = OnlyByTheirs
 	}
 	return j
@@ -220,8 +222,7 @@ func judgeRatio(t *Table1) judged {
 	j := judged{ci: rangeOf(b), numbers: numbers(a.Median, b.Median), verdict: NotReproduced,
 		measured: fmt.Sprintf("%.2f at the input, %s after 30 steps", float64(a.Median), b.text("%.2f")),
 		why: fmt.Sprintf("The ratio weights directions by their variance, D by its inverse. As to the ratio, the "+
-			"ascent "+
-			"%s; as to D, it %s.", effect(t.Whole, ratio), effect(t.Whole, fuzziness))}
+			"ascent %s; as to D, it %s.", effect(t.Whole, ratio), effect(t.Whole, fuzziness))}
 	if b.Least > a.Greatest {
 		j.verdict = Reproduced
 	}

@@ -89,8 +89,7 @@ func judgeLangevin(x *Field) judged {
 	}
 	j := judged{numbers: numbers(l.Cold, l.Warm), verdict: NotReproduced,
 		measured: fmt.Sprintf("after %d steps, features of Langevin chains differ from the ascent by %.2g at "+
-			"temperature 0 "+
-			"and by %.2g at 1 (root mean square)", l.Steps, l.Cold, l.Warm),
+			"temperature 0 and by %.2g at 1 (root mean square)", l.Steps, l.Cold, l.Warm),
 		why: "Not even without noise do the chains follow the ascent."}
 	switch {
 	case l.Cold <= mostCold && l.Warm <= mostCold:
@@ -115,11 +114,9 @@ func judgeSampling(x *Field) judged {
 	}
 	j := judged{numbers: []float64{100 * l.Acceptance, float64(l.LeastESS)}, verdict: NotReproduced,
 		measured: fmt.Sprintf("%d adjusted chains of %d steps: acceptance %.0f%%, least effective sample size %s of "+
-			"%d states",
-			l.Chains, l.SampleSteps, 100*l.Acceptance, number("%.0f", l.LeastESS), l.States),
+			"%d states", l.Chains, l.SampleSteps, 100*l.Acceptance, number("%.0f", l.LeastESS), l.States),
 		why: fmt.Sprintf("The chains do not move enough: expected an acceptance of %.0f%% and an effective sample "+
-			"size of %d.",
-			100*leastAcceptance, leastESS)}
+			"size of %d.", 100*leastAcceptance, leastESS)}
 	if l.Acceptance >= leastAcceptance && l.LeastESS >= leastESS {
 		j.verdict, j.why = Reproduced,
 			"The chains sample the potential; whether they cross between distant components, or "+
