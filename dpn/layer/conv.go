@@ -1,8 +1,6 @@
 package layer
 
 import (
-	"fmt"
-
 	"dpnbench/engine"
 	"dpnbench/engine/num"
 )
@@ -30,19 +28,14 @@ type Conv struct {
 // are name.weight and name.bias. It panics unless the sizes are positive, 0 <= padding < kernel, and the
 // output has at least one pixel.
 func NewConv(name string, in ImageShape, out, kernel, padding int) *Conv {
-	w := window{channels: in.Channels, rows: in.Rows, cols: in.Cols, kernel: kernel, padding: padding}
-	if in.Channels < 1 || out < 1 || kernel < 1 || padding < 0 || padding >= kernel || w.outRows() < 1 ||
-		w.outCols() < 1 {
-		panic(fmt.Sprintf("layer: NewConv: %d x %d x %d to %d channels with kernel %d and padding %d", in.Channels,
-			in.Rows, in.Cols, out, kernel, padding))
-	}
-	w.at = w.places()
-	back := window{channels: out, rows: w.outRows(), cols: w.outCols(), kernel: kernel, padding: kernel - 1 - padding}
-	back.at = back.places()
+	w := newWindow("NewConv", in, out, kernel, padding, 1)
+	y := ImageShape{out, w.outRows(), w.outCols()}
 	return &Conv{
 		Weight: NewParam(name+".weight", out, in.Channels, kernel, kernel),
 		Bias:   NewParam(name+".bias", out),
-		w:      w, back: back, out: out,
+		w:      w,
+		back:   newWindow("NewConv", y, in.Channels, kernel, kernel-1-padding, 1),
+		out:    out,
 	}
 }
 

@@ -1,7 +1,6 @@
 package layer
 
 import (
-	"fmt"
 	"math"
 
 	"dpnbench/engine"
@@ -53,22 +52,9 @@ type ImageShape struct{ Channels, Rows, Cols int }
 // with weights of zero. Its tensors are name.weight and name.bias. It panics unless the sizes are
 // positive, 0 <= padding < kernel, and the output has at least one pixel.
 func NewConvPool(name string, in ImageShape, out, kernel, padding int) *ConvPool {
-	channels, rows, cols := in.Channels, in.Rows, in.Cols
-	w := window{channels: channels, rows: rows, cols: cols, kernel: kernel, padding: padding}
-	if channels < 1 || out < 1 || kernel < 1 || padding < 0 || padding >= kernel || w.outRows() < 2 || w.outCols() < 2 {
-		panic(fmt.Sprintf(
-			"layer: NewConvPool: %d x %d x %d to %d channels with kernel %d and padding %d",
-			channels,
-			rows,
-			cols,
-			out,
-			kernel,
-			padding,
-		))
-	}
-	w.at = w.places()
+	w := newWindow("NewConvPool", in, out, kernel, padding, 2)
 	return &ConvPool{
-		Weight: NewParam(name+".weight", out, channels, kernel, kernel),
+		Weight: NewParam(name+".weight", out, in.Channels, kernel, kernel),
 		Bias:   NewParam(name+".bias", out),
 		w:      w,
 		out:    out,

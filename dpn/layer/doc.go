@@ -11,8 +11,8 @@
 //
 // A [Layer] maps a matrix n x in to a matrix n x out, one row per image. [Linear], [Conv],
 // [ConvPool], [ReLU], [BatchNorm], [Dropout], [LayerNorm] and [Residual] are layers; [Noise] adds noise
-// to the rows of a minibatch. A [Stack] is a list of layers, and a [Tape] holds the intermediate results of a pass
-// through it:
+// to the rows of a minibatch. A [Stack] is a list of layers, and a [Tape] holds the intermediate results of
+// a pass through it.
 //
 // Definitions, names and layouts of tensors are those of PyTorch, so that weights can be exchanged.
 // An image with channels is one row: channel after channel, each row-major.

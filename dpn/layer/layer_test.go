@@ -3,6 +3,8 @@ package layer
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"dpnbench/engine"
@@ -504,17 +506,17 @@ func TestDraw(t *testing.T) {
 	}
 }
 
-// TestConvPoolRefuses checks that invalid sizes panic.
-func TestConvPoolRefuses(t *testing.T) {
-	for _, s := range [][6]int{{0, 5, 5, 1, 1, 0}, {1, 5, 5, 1, 6, 0}, {1, 5, 5, 1, 5, 0}, {1, 5, 1, 1, 3, 1}, {1,
-		5, 5, 1, 3, 3}, {1, 5, 5, 0, 3, 1}, {1, 5, 5, 1, 0, 0}, {1, 5, 5, 1, 3, -1}} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%v was accepted", s)
-				}
-			}()
-			NewConvPool("c", ImageShape{s[0], s[1], s[2]}, s[3], s[4], s[5])
-		}()
+// TestConvRefuses checks that invalid sizes panic, and that ConvPool wants 2 x 2 positions of the kernel.
+func TestConvRefuses(t *testing.T) {
+	single := [][6]int{{1, 5, 5, 1, 5, 0}, {1, 5, 1, 1, 3, 1}} // position in a row, a column or both
+	for _, s := range append(single, [][6]int{{0, 5, 5, 1, 1, 0}, {1, 5, 5, 1, 6, 0}, {1, 5, 5, 1, 3, 3},
+		{1, 5, 5, 0, 3, 1}, {1, 5, 5, 1, 0, 0}, {1, 5, 5, 1, 3, -1}}...) {
+		in := ImageShape{s[0], s[1], s[2]}
+		pool := panicOf(func() { NewConvPool("c", in, s[3], s[4], s[5]) })
+		conv := panicOf(func() { NewConv("c", in, s[3], s[4], s[5]) })
+		if !strings.HasPrefix(pool, "layer: NewConvPool: ") ||
+			strings.HasPrefix(conv, "layer: NewConv: ") == slices.Contains(single, s) {
+			t.Errorf("%v: panics %q and %q", s, pool, conv)
+		}
 	}
 }

@@ -1,6 +1,10 @@
 package layer
 
-import "dpnbench/engine"
+import (
+	"fmt"
+
+	"dpnbench/engine"
+)
 
 // window describes an image and the square kernels that slide over it.
 //
@@ -18,6 +22,20 @@ type window struct {
 // panelCols is a multiple of the panel width of every tier. Products with a multiple of it as
 // number of columns need no copies. As many floats follow each framed image.
 const panelCols = 32
+
+// newWindow makes the window of kernels over images of a shape, for a layer with out channels. It panics, in the
+// name of call, unless the sizes are positive, 0 <= padding < kernel, and the positions have at least so many rows
+// and columns.
+func newWindow(call string, in ImageShape, out, kernel, padding, least int) window {
+	w := window{channels: in.Channels, rows: in.Rows, cols: in.Cols, kernel: kernel, padding: padding}
+	if in.Channels < 1 || out < 1 || kernel < 1 || padding < 0 || padding >= kernel || w.outRows() < least ||
+		w.outCols() < least {
+		panic(fmt.Sprintf("layer: %s: %d x %d x %d to %d channels with kernel %d and padding %d", call, in.Channels,
+			in.Rows, in.Cols, out, kernel, padding))
+	}
+	w.at = w.places()
+	return w
+}
 
 func (w *window) outRows() int   { return w.rows + 2*w.padding - w.kernel + 1 }
 func (w *window) outCols() int   { return w.cols + 2*w.padding - w.kernel + 1 }
