@@ -240,7 +240,7 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
-	base, err := v.loadBaseline()
+	base, err := v.loadBaseline(m)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"dpnbench/dataset"
@@ -80,8 +81,9 @@ func onMNISTC(name string, clean float64, scores []corruptionScore) baseline.MNI
 	return m
 }
 
-// loadBaseline returns the model of --baseline, nil without it.
-func (v *evaluation) loadBaseline() (*dpn.Model, error) {
+// loadBaseline returns the model of --baseline, nil without it. It has the classes of the model that is
+// evaluated, by which labels are numbered.
+func (v *evaluation) loadBaseline(model *dpn.Model) (*dpn.Model, error) {
 	if v.baseline == "" {
 		return nil, nil
 	}
@@ -91,6 +93,10 @@ func (v *evaluation) loadBaseline() (*dpn.Model, error) {
 	m, err := dpn.Load(v.baseline)
 	if err != nil {
 		return nil, fmt.Errorf("--baseline: %w", err)
+	}
+	if !slices.Equal(m.Classes, model.Classes) {
+		return nil, fmt.Errorf("--baseline %s: expected a model of the same classes as %s, in their order", v.baseline,
+			v.model.path)
 	}
 	return m, v.setRoute(m)
 }

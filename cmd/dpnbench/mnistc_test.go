@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,6 +91,18 @@ func TestMNISTC(t *testing.T) {
 		rows[1].MCE != 1 || rows[2].MCE == 1 {
 		t.Errorf("against %s: rows %+v, printed %q", against, rows, text)
 	}
+
+	other, err := dpn.Load(last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Reverse(other.Classes)
+	otherFile := filepath.Join(dir, "other.safetensors")
+	if err := other.Save(otherFile); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, []string{"eval", "--model", model, "--suite", "mnist-c", "--baseline", otherFile}, "--baseline "+otherFile,
+		"the same classes as "+model)
 
 	folder := release(t, 60)
 	spec := "mnist-c:" + folder
