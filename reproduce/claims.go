@@ -29,7 +29,8 @@ type Claim struct {
 	Verdict   string             `json:"verdict"`
 	Why       string             `json:"why"` // one sentence
 
-	// PublishedValues and MeasuredValues are the numbers in Published and Measured.
+	// PublishedValues are the numbers in Published, and MeasuredValues those of the measurement: of a range over
+	// seeds the median, of several tasks how many.
 	PublishedValues []Quantity `json:"published_values"`
 	MeasuredValues  []Quantity `json:"measured_values"`
 }

@@ -216,8 +216,8 @@ func (n *LawNetwork) trainLoss() float64 {
 }
 
 // CheckImages returns a *source.SizeError if data have fewer images than an experiment needs: table1 the
-// first 32 test images, law 100 training and 100 test images of each class.
-func CheckImages(experiment string, data *dataset.Data) error {
+// first 32 test images, law 100 training (with its matrix 500) and 100 test images of each class.
+func CheckImages(experiment string, matrix bool, data *dataset.Data) error {
 	fewer := func(split string, images int, err error) error {
 		return &source.SizeError{Split: split, Size: images, Problem: experiment + ": " + err.Error()}
 	}
@@ -227,7 +227,11 @@ func CheckImages(experiment string, data *dataset.Data) error {
 			return fewer("test", n, fmt.Errorf("%d test images: expected at least %d", n, table1Pictures))
 		}
 	case "law":
-		if _, err := data.Train.PerClass(len(data.Classes), lawPerClass); err != nil {
+		most := lawPerClass
+		if matrix {
+			most *= lawSkew
+		}
+		if _, err := data.Train.PerClass(len(data.Classes), most); err != nil {
 			return fewer("train", data.Train.Len(), err)
 		}
 		if _, err := data.Test.PerClass(len(data.Classes), lawPerClass); err != nil {

@@ -153,7 +153,7 @@ func (r *reproduction) run(ctx context.Context, flags *pflag.FlagSet, what strin
 	}
 	for _, name := range experiments {
 		if r.includes(name) {
-			if err := checkImages(name, data, c); err != nil {
+			if err := r.checkImages(name, data, c); err != nil {
 				return err
 			}
 		}
@@ -323,9 +323,9 @@ func (r *reproduction) includes(name string) bool {
 }
 
 // checkImages refuses too few images for an experiment, before the first one runs.
-func checkImages(experiment string, data *dataset.Data, c dpn.Config) error {
+func (r *reproduction) checkImages(experiment string, data *dataset.Data, c dpn.Config) error {
 	var size *source.SizeError
-	if !errors.As(reproduce.CheckImages(experiment, data), &size) {
+	if !errors.As(reproduce.CheckImages(experiment, r.matrix, data), &size) {
 		return nil
 	}
 	if size.Split == "train" && c.TrainSize > 0 || size.Split == "test" && c.TestSize > 0 {

@@ -81,6 +81,8 @@ func TestReproduceRobust(t *testing.T) {
 	fails(t, []string{"reproduce", "law", "--data", data, "--presets", "raw"}, "--presets", "reproduce law")
 	fails(t, []string{"reproduce", "all", "--data", data, "--train-size", "200", "--out", filepath.Join(dir, "few")},
 		"--train-size 200: law: ", "expected at least 100")
+	fails(t, []string{"reproduce", "law", "--matrix", "--data", data, "--train-size", "200", "--out",
+		filepath.Join(dir, "few")}, "--train-size 200: law: ", "expected at least 500")
 	fails(t, []string{"reproduce", "table1", "--data", data, "--test-size", "20", "--out", filepath.Join(dir, "few")},
 		"--test-size 20: table1: 20 test images: expected at least 32")
 	fails(t, base, "--out", "reproduce.json of an earlier run", "--overwrite")
