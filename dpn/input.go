@@ -128,14 +128,7 @@ func (m *Model) CorruptedInput(s *dataset.Set, c dataset.Corruption, seed uint64
 	}, nil
 }
 
-// Preprocessed returns the levels of image i of s as the network normalises them: in [0, 1], after the
-// preprocessing of the settings.
-func (m *Model) Preprocessed(s *dataset.Set, i int) []float32 {
-	x := make([]float32, s.Shape.Len())
-	s.Floats(x, []int32{int32(i)})
-	if pre := m.Config.preprocessing(); !pre.IsZero() {
-		p := pre.For(m.Shape)
-		p.Apply(x, make([]float32, p.Scratch()))
-	}
-	return x
+// Preprocessed is Input without the normalisation: images are levels in [0, 1].
+func (m *Model) Preprocessed(s *dataset.Set) Input {
+	return (&Model{Config: m.Config, Shape: m.Shape, Norm: dataset.Uniform(0, 1)}).Input(s)
 }

@@ -48,10 +48,17 @@ func TestPreprocessedInput(t *testing.T) {
 				}
 			}
 		}
-		alone := engine.NewMatrix(1, m.Shape.Len())
+		alone, levels := engine.NewMatrix(1, m.Shape.Len()), engine.NewMatrix(n, m.Shape.Len())
+		m.Preprocessed(d.Test)(three, levels, nil)
+		pre := m.Config.preprocessing().For(m.Shape)
 		for i := range n {
 			m.Input(d.Test)(one, alone, []int32{int32(i)})
-			want := m.Preprocessed(d.Test, i)
+			want := make([]float32, m.Shape.Len())
+			d.Test.Floats(want, []int32{int32(i)})
+			pre.Apply(want, make([]float32, pre.Scratch()))
+			if !slices.Equal(want, levels.Row(i)) {
+				t.Fatalf("centre %q: the levels of image %d differ", centre, i)
+			}
 			m.Norm.Apply(want)
 			if !slices.Equal(alone.Row(0), x.Row(i)) || !slices.Equal(want, x.Row(i)) {
 				t.Fatalf("centre %q: image %d differs alone", centre, i)

@@ -325,7 +325,7 @@ func (d *denoising) gallery(ctx context.Context, e *engine.Engine, m *dpn.Model,
 		copy(x0.Row(b), x.Corrupted.Row(i))
 		p := plot.Image{Caption: m.Classes[x.Classes[i]]}
 		if c.Name != none {
-			p.X = append(p.X, s.Visible(m.Preprocessed(s, i)))
+			p.X = append(p.X, s.Visible(x.Clean.Row(i)))
 		}
 		p.X = append(p.X, s.Visible(x.Corrupted.Row(i)))
 		g.Images = append(g.Images, p)

@@ -17,12 +17,13 @@ import (
 // Denoised is what the ascent makes of corrupted images in pixel space. Images are grey
 // levels, 0 (background) to 1 (ink), beyond which noise and ascent may lead.
 type Denoised struct {
+	Clean               engine.Matrix      // n x pixels, preprocessed as the model does
 	Corrupted, Restored engine.Matrix      // n x pixels: x_0 and x_n
 	Classes             []int              // n, read from x_n
 	Before, After       []separation.Float // n, signal-to-noise ratio of x_0 and x_n in dB (SNR)
 }
 
-// CheckPixels says whether Clean can use the model.
+// CheckPixels says whether Denoise can use the model.
 func CheckPixels(m *dpn.Model) error {
 	if m.PixelFeatures() {
 		return nil
@@ -62,6 +63,7 @@ func Denoise(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set
 	}
 	d := s.Shape.Len()
 	out := &Denoised{
+		Clean:     engine.NewMatrix(s.Len(), d),
 		Corrupted: engine.NewMatrix(s.Len(), d),
 		Restored:  engine.NewMatrix(s.Len(), d),
 		Classes:   r.Classes,
@@ -70,16 +72,13 @@ func Denoise(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set
 		copy(out.Corrupted.Row(i), m.Norm.Undo(x.Row(i)))
 		copy(out.Restored.Row(i), m.Norm.Undo(r.X.Row(i)))
 	}
-	clean := engine.NewMatrix(s.Len(), d)
-	for i := range s.Len() {
-		copy(clean.Row(i), m.Preprocessed(s, i))
-	}
+	m.Preprocessed(s)(e, out.Clean, nil)
 	if c.Severity == 0 { // as they are: normalising and back rounds
-		copy(out.Corrupted.Data, clean.Data)
+		copy(out.Corrupted.Data, out.Clean.Data)
 	}
 	for i := range s.Len() {
-		out.Before = append(out.Before, separation.Float(SNR(clean.Row(i), out.Corrupted.Row(i))))
-		out.After = append(out.After, separation.Float(SNR(clean.Row(i), out.Restored.Row(i))))
+		out.Before = append(out.Before, separation.Float(SNR(out.Clean.Row(i), out.Corrupted.Row(i))))
+		out.After = append(out.After, separation.Float(SNR(out.Clean.Row(i), out.Restored.Row(i))))
 	}
 	return out, nil
 }
