@@ -22,7 +22,7 @@ test-race: ## the short tests with the race detector (needs a C compiler)
 	CGO_ENABLED=1 go vet -race ./engine/check # one of its files is built only with -race
 	CGO_ENABLED=1 go test -short -vet=off -race ./engine/... ./dpn/... ./bench/... ./cmd/...
 
-test-machines: test-arm64 test-noavx test-avx2 test-s390x ## the short tests emulated: arm64, amd64 without AVX or with only AVX2, big-endian s390x
+test-machines: test-arm64 test-noavx test-avx2 test-s390x ## emulated: the short tests on arm64, amd64 without AVX, big-endian s390x; the choice of tier on amd64
 
 emulator = @command -v $(1) >/dev/null || { echo "$(1) is missing (Debian: apt-get install qemu-user)"; exit 1; }
 
