@@ -20,7 +20,7 @@ import (
 	"dpnbench/internal/output"
 )
 
-// loadSuite has the reading of data sets and of model files.
+// loadSuite reads data sets, and writes and reads model files.
 func loadSuite() []benchmark {
 	var all []benchmark
 	for _, row := range []struct {
