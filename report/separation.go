@@ -176,7 +176,7 @@ func (s Separation) Laws() []NamedLaw {
 	return laws
 }
 
-// Warnings say why D is not reliable.
+// Warnings say why D is not reliable, and what its intervals are for.
 func (s Separation) Warnings() []string {
 	out := separation.Warnings(s.Depth.Layers)
 	if note := separation.OrderNote(s.Depth.Layers); note != "" {

@@ -24,7 +24,8 @@ func main() {
 	check(err)
 	defer e.Close()
 
-	// Images are scaled and coloured as the model needs them, bright on dark as those that it was trained on.
+	// Images are scaled and coloured as the model needs them. Negatives are not: a model that was trained on bright
+	// digits on a dark ground expects these.
 	ctx := context.Background()
 	data, names, err := source.OpenSamples(ctx, os.Args[2:], nil, model.Shape, source.Options{})
 	check(err)

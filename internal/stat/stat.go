@@ -45,8 +45,8 @@ func Wilson(p float64, n int) (low, high float64) {
 	return max(0, min(p, centre-half)), min(1, max(p, centre+half))
 }
 
-// Ranks returns the ranks of x from 1, the mean rank for equal numbers.
-func Ranks(x []float64) []float64 {
+// ranked returns the ranks of x from 1, the mean rank for equal numbers.
+func ranked(x []float64) []float64 {
 	order := make([]int, len(x))
 	for i := range order {
 		order[i] = i
@@ -68,7 +68,7 @@ func Ranks(x []float64) []float64 {
 
 // Spearman returns the rank correlation of x and y, which have equal lengths: NaN if either is constant.
 func Spearman(x, y []float64) float64 {
-	a, b := Ranks(x), Ranks(y)
+	a, b := ranked(x), ranked(y)
 	mean := float64(len(x)+1) / 2
 	var xx, yy, xy float64
 	for i := range a {

@@ -44,7 +44,7 @@ func TestQuantile(t *testing.T) {
 
 func TestSpearman(t *testing.T) {
 	x := []float64{3, 1, 2, 2}
-	if got := Ranks(x); !slices.Equal(got, []float64{4, 1, 2.5, 2.5}) {
+	if got := ranked(x); !slices.Equal(got, []float64{4, 1, 2.5, 2.5}) {
 		t.Errorf("ranks %v, want 4, 1, 2.5, 2.5", got)
 	}
 	for _, c := range []struct {
