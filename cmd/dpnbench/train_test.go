@@ -377,7 +377,11 @@ func TestPresetFitsData(t *testing.T) {
 
 	// Settings of the preset for vectors, which the data choose.
 	table := filepath.Join(dir, "table.csv")
-	write(t, table, []byte("1,2,x\n3,4,z\n5,6,x\n7,8,z\n"))
+	var rows strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&rows, "%d,%d,%c\n", i, 3*i%7, "xz"[i%2])
+	}
+	write(t, table, []byte(rows.String()))
 	vectors := []string{"train", "--data", table, "--epochs", "1", "--out", filepath.Join(t.TempDir(), "run")}
 	succeed(t, with(vectors, "--hidden", "8", "--dim", "4", "--overwrite")...)
 	fails(t, with(vectors, "--hidden", "0", "--overwrite"), "--hidden")
