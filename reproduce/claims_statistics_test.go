@@ -97,3 +97,46 @@ func TestPointsOfClasses(t *testing.T) {
 		t.Errorf("share %v, want 0.5", got)
 	}
 }
+
+// TestGap compares Welch's interval with one that was computed apart from it, by Simpson's rule, and checks that it
+// holds the true difference in 95% of the cases, also where one of two networks varies ten times as much.
+func TestGap(t *testing.T) {
+	some := spread([]float64{1, 2, 3, 4, 5})
+	inf := math.Inf(1)
+	for _, c := range []struct {
+		a, b Spread
+		want Gap
+		text string
+	}{
+		{some, spread([]float64{2, 4, 6, 8}), Gap{-2, -5.84463638, 1.84463638}, "-2.00 (-5.84 to +1.84)"},
+		{some, spread([]float64{3}), Gap{0, -inf, inf}, "+0.00"},
+		{spread([]float64{7, 7}), spread([]float64{4, 4, 4}), Gap{3, 3, 3}, "+3.00 (+3.00 to +3.00)"},
+	} {
+		g := gap(c.a, c.b)
+		off := math.Abs(g.Low-c.want.Low) + math.Abs(g.High-c.want.High)
+		if g.Mean != c.want.Mean || off > 1e-6 || g.String() != c.text {
+			t.Errorf("%v, want %v", g, c.want)
+		}
+	}
+	r := num.NewRand(1, 0)
+	inside := 0
+	const trials = 2000
+	for range trials {
+		z := make([]float32, 10)
+		r.Normal(z)
+		var a, b []float64
+		for i, x := range z {
+			if i < 5 {
+				a = append(a, 90+0.3*float64(x))
+			} else {
+				b = append(b, 80+3*float64(x))
+			}
+		}
+		if g := gap(spread(a), spread(b)); g.Low <= 10 && 10 <= g.High {
+			inside++
+		}
+	}
+	if share := float64(inside) / trials; !(math.Abs(share-0.95) < 0.02) {
+		t.Errorf("the interval holds the difference in %.3f, want 0.95", share)
+	}
+}

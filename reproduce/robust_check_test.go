@@ -48,7 +48,7 @@ func TestRobustCheck(t *testing.T) {
 		"kind \"\"":              func(r *Robust) { r.Networks[1].Kind = "" },
 		"twice":                  func(r *Robust) { r.Networks[1] = r.Networks[0] },
 		"has seed 7":             func(r *Robust) { r.Networks[1].Runs[0].Seed = 7 },
-		"1 runs, expected 2":     func(r *Robust) { r.Networks[1].Runs = r.Networks[1].Runs[:1] },
+		"1 runs, expected 2":     func(r *Robust) { r.Networks[2].Runs = r.Networks[2].Runs[:1] },
 		"14 networks, expected":  func(r *Robust) { r.Networks = r.Networks[1:] },
 		"0 networks, expected 1": func(r *Robust) { r.Networks = nil },
 	} {

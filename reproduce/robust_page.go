@@ -6,11 +6,33 @@ import (
 	"strings"
 
 	"dpnbench/dataset"
+	"dpnbench/internal/format"
 	"dpnbench/plot"
 	"dpnbench/report"
 )
 
 var trainingNames = map[bool]string{false: "clean images", true: "noise on half of each minibatch"}
+
+// seeds returns the number of runs of all networks but the dear one.
+func (r *Robust) seeds() int {
+	for _, n := range r.Networks {
+		if n.Name != dear {
+			return len(n.Runs)
+		}
+	}
+	return 0
+}
+
+// SeedsText says over how many seeds the figures are.
+func (r *Robust) SeedsText() string {
+	text := format.Count(r.seeds(), "seed")
+	for _, n := range r.Networks {
+		if n.Name == dear && len(n.Runs) != r.seeds() {
+			text += fmt.Sprintf(", of %s %d", dear, len(n.Runs))
+		}
+	}
+	return text
+}
 
 // RobustTable has a row for each network: cost, and the accuracy in every setting as mean
 // (least to greatest over seeds).
@@ -39,7 +61,7 @@ func RobustTable(r *Robust) [][]string {
 // robustTable is the part of RobustTable of one training.
 func robustTable(r *Robust, noisy bool) report.Table {
 	rows := RobustTable(r)
-	t := report.Table{Caption: sentences.Say("robust table", "training", trainingNames[noisy])}
+	t := report.Table{Caption: sentences.Say("robust table", "training", trainingNames[noisy], "seeds", r.SeedsText())}
 	for i, name := range rows[0][1:] {
 		t.Columns = append(t.Columns, report.Column{Name: name, Number: i > 0})
 	}
@@ -58,11 +80,33 @@ func verdictsTable(r *Robust) report.Table {
 	t := report.Table{Caption: strings.TrimSuffix(sentences.Say("robust verdicts"), "."),
 		Columns: []report.Column{{Name: "trained on"}, {Name: "tested on"}, {Name: "DPN"},
 			{Name: "accuracy", Number: true},
-			{Name: "best baseline"}, {Name: "accuracy", Number: true}, {Name: "difference, points", Number: true}}}
+			{Name: "best baseline"}, {Name: "accuracy", Number: true},
+			{Name: "difference, points (95% interval)", Number: true}}}
 	for _, v := range r.Verdicts() {
 		t.Rows = append(t.Rows, report.Row{Verdict: verdictOfWord[v.Word], Said: v.Word,
 			Cells: []string{trainingNames[v.Noisy], v.Setting, v.DPN, spreadText(v.Ours), v.Rival, spreadText(v.Theirs),
-				fmt.Sprintf("%+.2f", v.Margin())}})
+				v.Margin().String()}})
+	}
+	return t
+}
+
+// differencesTable has the differences between the DPN of a training and each baseline of no greater cost.
+func differencesTable(r *Robust, noisy bool) (t report.Table) {
+	dpn := r.judged(noisy)
+	if dpn == nil {
+		return t
+	}
+	t.Caption = sentences.Say("robust differences", "dpn", dpn.Name, "training", trainingNames[noisy])
+	t.Columns = []report.Column{{Name: "baseline"}}
+	for _, name := range robustSettings() {
+		t.Columns = append(t.Columns, report.Column{Name: name, Number: true})
+	}
+	for _, n := range r.rivals(dpn) {
+		cells := []string{n.Name}
+		for i := range robustSettings() {
+			cells = append(cells, gap(dpn.at(i), n.at(i)).String())
+		}
+		t.Rows = append(t.Rows, report.Row{Cells: cells})
 	}
 	return t
 }
@@ -74,7 +118,13 @@ func robustBlocks(r *Robust, figures report.Figures) []report.Block {
 	if text := ruleText(r); text != "" {
 		blocks = append(blocks, report.Text(text))
 	}
-	return append(blocks, robustTable(r, false), robustTable(r, true), figures)
+	for _, noisy := range []bool{false, true} {
+		blocks = append(blocks, robustTable(r, noisy))
+		if t := differencesTable(r, noisy); len(t.Rows) > 0 {
+			blocks = append(blocks, t)
+		}
+	}
+	return append(blocks, figures)
 }
 
 // ruleText compares a network with the prototype rule at x_0, which has neither ascent nor

@@ -2,9 +2,12 @@ package reproduce
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"dpnbench/dpn/separation"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // RobustVerdict compares a DPN with the best baseline of no greater cost in one setting. Figures
@@ -17,7 +20,7 @@ type RobustVerdict struct {
 	Word         string // ahead, level or behind
 }
 
-// Words of a RobustVerdict: level means that the ranges over seeds overlap.
+// Words of a RobustVerdict: level means that the interval of a difference encloses 0, or that there is none.
 const (
 	ahead  = "ahead"
 	level  = "level"
@@ -27,8 +30,40 @@ const (
 // preposition completes a word before the baseline's name.
 var preposition = map[string]string{ahead: "ahead of", level: "level with", behind: "behind"}
 
-// Margin is the difference of the means in percentage points.
-func (v RobustVerdict) Margin() float64 { return float64(v.Ours.Mean - v.Theirs.Mean) }
+// Margin is the difference of the means.
+func (v RobustVerdict) Margin() Gap { return gap(v.Ours, v.Theirs) }
+
+// Gap is a difference of two means over seeds in percentage points. Low and High bound its 95% interval for more
+// seeds; with one seed they are infinite.
+type Gap struct{ Mean, Low, High float64 }
+
+// gap returns a - b with Welch's interval (Biometrika 34, 1947), which lets both networks have a spread of their own.
+func gap(a, b Spread) Gap {
+	d := float64(a.Mean - b.Mean)
+	if a.Seeds < 2 || b.Seeds < 2 {
+		return Gap{d, math.Inf(-1), math.Inf(1)}
+	}
+	share := func(s Spread) (variance, squares float64) { // of the mean
+		variance = float64(s.Std*s.Std) / float64(s.Seeds)
+		return variance, float64(variance*variance) / float64(s.Seeds-1)
+	}
+	va, sa := share(a)
+	vb, sb := share(b)
+	if sa+sb == 0 { // the same figure from every seed
+		return Gap{d, d, d}
+	}
+	freedom := float64((va+vb)*(va+vb)) / (sa + sb)
+	half := float64(distuv.StudentsT{Sigma: 1, Nu: freedom}.Quantile(1-significance/2) * math.Sqrt(va+vb))
+	return Gap{d, d - half, d + half}
+}
+
+// String formats the difference and its interval.
+func (g Gap) String() string {
+	if math.IsInf(g.High, 1) {
+		return fmt.Sprintf("%+.2f", g.Mean)
+	}
+	return fmt.Sprintf("%+.2f (%+.2f to %+.2f)", g.Mean, g.Low, g.High)
+}
 
 // robustSettings names the kinds of test images: clean, then each noise.
 func robustSettings() []string {
@@ -71,22 +106,18 @@ func (r *Robust) Verdicts() []RobustVerdict {
 }
 
 // verdict judges one setting against the baseline with the highest mean. The DPN is ahead only if
-// its worst run is better than the best run of every baseline.
+// the interval of its difference to every baseline lies above 0.
 func (r *Robust) verdict(noisy bool, setting int) *RobustVerdict {
 	v := &RobustVerdict{DPN: equalCost[noisy], Noisy: noisy, Word: level}
-	cost := 0
-	for _, n := range r.Networks {
-		if n.Noisy == noisy && n.Name == v.DPN {
-			v.Ours, cost = n.at(setting), n.MACs
-		}
+	dpn := r.judged(noisy)
+	if dpn == nil {
+		return nil
 	}
-	var best separation.Float // run of any baseline
-	for _, n := range r.Networks {
-		if n.Noisy != noisy || n.Kind != kindBaseline || n.MACs > cost {
-			continue
-		}
+	v.Ours = dpn.at(setting)
+	least := math.Inf(1) // low end of a difference
+	for _, n := range r.rivals(dpn) {
 		s := n.at(setting)
-		best = max(best, s.Greatest)
+		least = min(least, gap(v.Ours, s).Low)
 		if v.Rival == "" || s.Mean > v.Theirs.Mean {
 			v.Rival, v.Theirs = n.Name, s
 		}
@@ -94,17 +125,38 @@ func (r *Robust) verdict(noisy bool, setting int) *RobustVerdict {
 	switch {
 	case v.Ours.Seeds == 0 || v.Rival == "":
 		return nil
-	case v.Ours.Least > best:
+	case least > 0:
 		v.Word = ahead
-	case v.Ours.Greatest < v.Theirs.Least:
+	case v.Margin().High < 0:
 		v.Word = behind
 	}
 	return v
 }
 
+// judged returns the DPN that is judged, or nil.
+func (r *Robust) judged(noisy bool) *RobustNetwork {
+	for i, n := range r.Networks {
+		if n.Noisy == noisy && n.Name == equalCost[noisy] {
+			return &r.Networks[i]
+		}
+	}
+	return nil
+}
+
+// rivals lists the baselines of no greater cost than a DPN that saw the same images.
+func (r *Robust) rivals(dpn *RobustNetwork) (list []RobustNetwork) {
+	for _, n := range r.Networks {
+		if n.Noisy == dpn.Noisy && n.Kind == kindBaseline && n.MACs <= dpn.MACs {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
 // String returns the verdict in one line.
 func (v RobustVerdict) String() string {
-	return fmt.Sprintf("%s %s, best baseline (%s) %s", v.DPN, spreadText(v.Ours), v.Rival, spreadText(v.Theirs))
+	return fmt.Sprintf("%s %s, best baseline (%s) %s, difference %s points", v.DPN, spreadText(v.Ours), v.Rival,
+		spreadText(v.Theirs), v.Margin())
 }
 
 // spreadText formats mean and range of accuracies in percent.
@@ -141,19 +193,21 @@ func outperforms(noisy bool, settings ...int) func(Results) judged {
 		}
 		j := judged{measured: strings.Join(text, "; "), numbers: means, verdict: NotReproduced}
 		if len(settings) == 1 {
-			j.ci = rangeOf(last.Ours)
+			if m := last.Margin(); !math.IsInf(m.High, 1) {
+				j.ci = []separation.Float{separation.Float(m.Low), separation.Float(m.High)}
+			}
 		}
 		switch all := len(settings); {
 		case words[ahead] == all:
 			j.verdict, j.why = Reproduced,
-				"Its worst seed is better than the best of every baseline of no greater cost."
+				"The 95% interval of its difference to every baseline of no greater cost lies above 0."
 		case all > 1:
 			j.why = fmt.Sprintf("Ahead of all baselines of no greater cost in %d, level in %d, behind in %d of %d "+
 				"settings.", words[ahead], words[level], words[behind], all)
 		case words[behind] == all:
 			j.why = fmt.Sprintf("The %s is better at no greater cost.", last.Rival)
 		default:
-			j.why = "Not every seed is ahead of every run of the baselines."
+			j.why = "A difference to a baseline of no greater cost is within the spread of the seeds."
 		}
 		return j
 	}

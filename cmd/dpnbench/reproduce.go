@@ -89,7 +89,7 @@ func reproduceCommand(a *app) *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&r.out, "out", "", "`FOLDER` for the report, results and figures")
 	f.IntVar(&r.seeds, "seeds", 0, "`N` seeds of each experiment except field; "+
-		"0: 20 seeds of k-means for table1, 3 trainings for the others")
+		"0: 20 seeds of k-means for table1, 5 trainings of most networks for robust, 3 for the others")
 	f.IntVar(&r.epochs, "epochs", 0, "`N` epochs of each training (field has none); 0: as in the protocols")
 	f.BoolVar(&r.overwrite, "overwrite", false, "replace an earlier run in the folder of --out")
 	f.BoolVar(&r.resume, "resume", false, "continue the run in the folder of --out, which has the same settings")
@@ -523,7 +523,7 @@ func (r *reproduction) write(out *reproduced, all bool) error {
 // show prints the claims that were judged, and where the files are if they were written.
 func (r *reproduction) show(out *reproduced, written bool) {
 	if b := out.Robust; b != nil {
-		r.note("test accuracy: mean over %s (minimum to maximum)\n", format.Count(len(b.Networks[0].Runs), "seed"))
+		r.note("test accuracy: mean over %s (minimum to maximum)\n", b.SeedsText())
 		r.table(reproduce.RobustTable(b))
 		for _, v := range b.Verdicts() {
 			training := "clean"
