@@ -154,7 +154,8 @@ func trainFlop(c dpn.Config, d int) (climb, other float64) {
 	case "linear":
 		other += 4 * pixels * fd * batch
 	case "conv":
-		s := layer.Convolutions("", layer.ImageShape{Channels: 1, Rows: 28, Cols: 28})
+		s := layer.Convolutions("", layer.ImageShape{Channels: 1, Rows: 28, Cols: 28}, layer.Channels1,
+			layer.Channels2)
 		// On the way back only the pixels that were the largest of four have a gradient.
 		other += batch * (2.5*float64(s[0].MACs()) + 3*float64(s[1].MACs()) + 6*pixels*fd)
 	case "conv3":

@@ -22,8 +22,8 @@ type Config struct {
 	Centre   string `toml:"centre" json:"centre"` // mass, moments, or empty
 
 	// The network. Extractor is identity (the pixels are the features) or maps them to Dim
-	// features: linear, mlp (Hidden: widths such as 512-256), conv (convolutions to 8 and 16
-	// channels) or conv3 (3 x 3 convolutions to 32 and 64 channels and a layer with ReLU, with
+	// features: linear, mlp (Hidden: widths such as 512-256), conv (two convolutions; Hidden: their
+	// channels, empty for 8-16) or conv3 (3 x 3 convolutions to 32 and 64 channels and a layer with ReLU, with
 	// dropout: PyTorch's MNIST example). LayerNorm normalises the features, without scale and shift.
 	Extractor string `toml:"extractor" json:"extractor"`
 	Hidden    string `toml:"hidden" json:"hidden"`
@@ -196,11 +196,15 @@ func (c Config) Validate() error {
 	if c.Extractor != "identity" {
 		errs = append(errs, between("dim", c.Dim, 1, 1<<16))
 	}
-	if c.Extractor == "mlp" {
+	switch {
+	case c.Extractor == "mlp":
 		_, err := parseWidths(c.Hidden)
 		errs = append(errs, err)
-	} else if c.Hidden != "" {
-		errs = append(errs, badSetting("hidden", c.Hidden, "expected the extractor mlp with it"))
+	case c.Extractor == "conv":
+		_, err := c.channels()
+		errs = append(errs, err)
+	case c.Hidden != "":
+		errs = append(errs, badSetting("hidden", c.Hidden, "expected the extractor mlp or conv with it"))
 	}
 	form := potential.FormOf(c.Form)
 	if form.Ranked {

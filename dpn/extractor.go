@@ -48,7 +48,11 @@ func (c Config) extractor(shape dataset.Shape) (s layer.Stack, dim int, err erro
 			s = layer.Convolutions3(extractorKey+".", image, dim, num.NewRand(c.Seed, stream.Dropout).Uint64())
 			break
 		}
-		s = layer.Convolutions(extractorKey+".", image)
+		channels, err := c.channels()
+		if err != nil {
+			return nil, 0, err
+		}
+		s = layer.Convolutions(extractorKey+".", image, channels[0], channels[1])
 		_, wide := s[len(s)-1].Sizes()
 		s = append(s, layer.NewLinear(extractorKey+".7", wide, dim))
 	}
@@ -74,7 +78,27 @@ func (c Config) convolved(rows, cols int) int {
 	if c.Extractor == "conv3" {
 		return 64 * ((rows - 4) / 2) * ((cols - 4) / 2)
 	}
-	return 16 * (rows / 4) * (cols / 4)
+	channels, err := c.channels()
+	if err != nil {
+		return 0 // Validate says so
+	}
+	return channels[1] * (rows / 4) * (cols / 4)
+}
+
+// mostChannels bounds the channels of a convolution.
+const mostChannels = 1024
+
+// channels returns those of the two convolutions of the extractor conv.
+func (c Config) channels() ([]int, error) {
+	if c.Hidden == "" {
+		return []int{layer.Channels1, layer.Channels2}, nil
+	}
+	widths, err := parseWidths(c.Hidden)
+	if err != nil || len(widths) != 2 || max(widths[0], widths[1]) > mostChannels {
+		return nil, badSetting("hidden", c.Hidden, fmt.Sprintf("expected the channels of the two convolutions, "+
+			"from 1 to %d each, such as %d-%d", mostChannels, layer.Channels1, layer.Channels2))
+	}
+	return widths, nil
 }
 
 // maxHidden bounds the number of hidden layers of the extractor mlp.
@@ -127,10 +151,15 @@ func (c Config) extractorSize(shape dataset.Shape) (parameters, values float64) 
 		}
 		return parameters + in*d, values + d
 	case "conv":
-		// Two convolutions to 8 and 16 channels with what follows, and two buffers for
-		// gradients.
-		plane := float64(shape.Rows) * float64(shape.Cols)
-		return plane*d + 3224 + 200*float64(shape.Channels), 26*plane + p + 16*plane + d
+		// Two convolutions with what follows, each of a quarter of the pixels, and two buffers for gradients.
+		channels, err := c.channels()
+		if err != nil {
+			return 0, 0
+		}
+		plane, in := float64(shape.Rows)*float64(shape.Cols), float64(shape.Channels)
+		first, second := float64(channels[0]), float64(channels[1])
+		parameters = first*(25*in+1) + second*(25*first+1) + second*plane/16*d
+		return parameters, (2.25*first+0.5*second)*plane + p + 2*first*plane + d
 	case "conv3":
 		// 32 channels twice (before and after ReLU) and 64 of a quarter of the size twice (before and after
 		// dropout), and two buffers for gradients.

@@ -27,7 +27,9 @@ func extractorConfigs() []Config {
 	conv.Extractor, conv.LayerNorm = "conv", true
 	conv3 := small
 	conv3.Extractor = "conv3"
-	return []Config{completed(small), completed(deep), completed(conv), completed(conv3)}
+	narrow := conv
+	narrow.Hidden = "3-5"
+	return []Config{completed(small), completed(deep), completed(conv), completed(conv3), completed(narrow)}
 }
 
 // imageModel is a network for random images of 5 x 6 pixels, of 7 x 8 for conv3.
@@ -112,6 +114,10 @@ func features64(c Config, params map[string][]float64, x []float64, n int) []flo
 // classifier, ascent and normalisation against central differences in float64.
 func TestExtractorGradients(t *testing.T) {
 	e := newEngine(t)
+	most := 40 // parameters of a tensor
+	if testing.Short() {
+		most = 3
+	}
 	for _, c := range extractorConfigs() {
 		t.Run(c.Extractor+c.Hidden, func(t *testing.T) {
 			m, set := imageModel(t, c)
@@ -135,7 +141,7 @@ func TestExtractorGradients(t *testing.T) {
 			}
 			for _, p := range m.extractor.Params() {
 				v := params[p.Name]
-				step := max(len(v)/40, 1)
+				step := max(len(v)/most, 1)
 				largest := 0.0
 				for _, g := range p.Grad {
 					largest = max(largest, math.Abs(float64(g)))
@@ -175,6 +181,7 @@ func TestExtractorFiles(t *testing.T) {
 			"7.weight [5 16]",
 			"7.bias [5]",
 		},
+		"conv3-5": {"0.weight [3 1 5 5]", "0.bias [3]", "3.weight [5 3 5 5]", "3.bias [5]", "7.weight [5 5]", "7.bias [5]"},
 		"conv3": {"0.weight [32 1 3 3]", "0.bias [32]", "2.weight [64 32 3 3]", "2.bias [64]", "7.weight [5 128]",
 			"7.bias [5]"},
 	}
@@ -243,6 +250,9 @@ func TestExtractorSettings(t *testing.T) {
 		`hidden "7-0"`:    func(c *Config) { c.Extractor, c.Hidden = "mlp", "7-0" },
 		`hidden "7--1"`:   func(c *Config) { c.Extractor, c.Hidden = "mlp", "7--1" },
 		`hidden "99999"`:  func(c *Config) { c.Extractor, c.Hidden = "mlp", "99999" },
+		`hidden "9"`:      func(c *Config) { c.Extractor, c.Hidden = "conv", "9" },
+		`hidden "9-9-9"`:  func(c *Config) { c.Extractor, c.Hidden = "conv", "9-9-9" },
+		`hidden "9-1025"`: func(c *Config) { c.Extractor, c.Hidden = "conv", "9-1025" },
 		`hidden "30"`:     func(c *Config) { c.Extractor, c.Hidden = "linear", "30" },
 		"dim 0":           func(c *Config) { c.Extractor, c.Dim = "conv", 0 },
 		`extractor "cnn"`: func(c *Config) { c.Extractor = "cnn" },

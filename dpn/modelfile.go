@@ -231,6 +231,7 @@ func (c *Config) readExtractor(f *safetensors.File,
 		}
 		return w[1], nil
 	}
+	said := *c
 	c.Extractor, c.Hidden = "identity", ""
 	first := f.Tensor(extractorKey + ".0.weight")
 	switch {
@@ -238,8 +239,20 @@ func (c *Config) readExtractor(f *safetensors.File,
 		c.Extractor = "linear"
 		return linear(extractorKey+".weight", c.Dim)
 	case first != nil && len(first.Shape) == 4:
-		if c.Extractor = "conv"; f.Tensor(extractorKey+".2.weight") != nil {
-			c.Extractor = "conv3"
+		if c.Extractor = "conv3"; f.Tensor(extractorKey+".2.weight") == nil {
+			c.Extractor = "conv"
+			second, err := shape(extractorKey+".3.weight", 4)
+			if err != nil {
+				return 0, err
+			}
+			c.Hidden = formatWidths([]int{first.Shape[0], second[0]})
+			channels, err := c.channels()
+			if err != nil {
+				return 0, err
+			}
+			if same, err := said.channels(); err == nil && slices.Equal(same, channels) {
+				c.Hidden = said.Hidden
+			}
 		}
 		return linear(extractorKey+".7.weight", c.Dim)
 	case first != nil:

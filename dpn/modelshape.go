@@ -97,7 +97,7 @@ func (m *Model) readShape(f *safetensors.File, c Config, inputs int) error {
 	side := int(math.Sqrt(float64(inputs / channels)))
 	switch c.Extractor {
 	case "conv":
-		side = int(math.Sqrt(float64(inputs)))
+		side = 4 * int(math.Sqrt(float64(inputs)/float64(c.convolved(4, 4))))
 	case "conv3":
 		side = 2*int(math.Sqrt(float64(inputs)/64)) + 4
 	}

@@ -170,7 +170,7 @@ func NewCNN(shape dataset.Shape, classes int, seed uint64) (*Network, error) {
 	}
 	const hidden = 128
 	in := layer.ImageShape{Channels: shape.Channels, Rows: shape.Rows, Cols: shape.Cols}
-	n := &Network{layers: layer.Convolutions("", in)}
+	n := &Network{layers: layer.Convolutions("", in, layer.Channels1, layer.Channels2)}
 	n.marks = []mark{{"conv 1", 0}, {"conv 2", 1}}
 	_, wide := n.layers[1].Sizes()
 	n.layers = append(n.layers, layer.NewLinear("7", wide, hidden), layer.NewReLU(hidden))

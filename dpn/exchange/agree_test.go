@@ -155,7 +155,7 @@ func variants(t testing.TB) map[string]dpn.Config {
 	c = preset(t, "clean")
 	c.Dim, c.Steps = 8, 0
 	all["no steps"] = c
-	c.Contrast, c.Centre = true, dataset.CentreMass
+	c.Hidden, c.Contrast, c.Centre = "3-5", true, dataset.CentreMass
 	all["centred by mass"] = c
 	c = preset(t, "robust-small")
 	c.Rank, c.Form = 2, potential.FormLowRank

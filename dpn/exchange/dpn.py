@@ -193,10 +193,11 @@ class DPN(nn.Module):
             return nn.Sequential(*layers, nn.Linear(widths[-1], d))
         if kind == "conv":
             channels, rows, cols = self.shape
+            first, second = [int(w) for w in self.settings["hidden"].split("-") if w] or (8, 16)
             return nn.Sequential(
-                nn.Conv2d(channels, 8, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
-                nn.Conv2d(8, 16, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
-                nn.Flatten(), nn.Linear(16 * (rows // 4) * (cols // 4), d),
+                nn.Conv2d(channels, first, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
+                nn.Conv2d(first, second, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
+                nn.Flatten(), nn.Linear(second * (rows // 4) * (cols // 4), d),
             )
         if kind == "conv3":
             channels, rows, cols = self.shape

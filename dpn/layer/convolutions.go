@@ -2,20 +2,20 @@ package layer
 
 import "dpnbench/engine/num"
 
-// The channels of the two convolutions of Convolutions, and of those of Convolutions3.
-const (
-	channels1, channels2 = 8, 16
-	wide1, wide2         = 32, 64
-)
+// Channels1 and Channels2 are the usual channels of the two convolutions of Convolutions.
+const Channels1, Channels2 = 8, 16
+
+// wide1 and wide2 are the channels of the convolutions of Convolutions3.
+const wide1, wide2 = 32, 64
 
 // Convolutions returns the first layers of a small network for images of a shape: two
-// 5x5 convolutions with padding 2, to 8 and then 16 channels, each with ReLU and 2x2 max-pooling.
+// 5x5 convolutions with padding 2, to so many channels, each with ReLU and 2x2 max-pooling.
 // The names of the tensors are prefix and the index in a PyTorch nn.Sequential of these six
 // modules.
-func Convolutions(prefix string, in ImageShape) Stack {
+func Convolutions(prefix string, in ImageShape, first, second int) Stack {
 	return Stack{
-		NewConvPool(prefix+"0", in, channels1, 5, 2),
-		NewConvPool(prefix+"3", ImageShape{channels1, in.Rows / 2, in.Cols / 2}, channels2, 5, 2),
+		NewConvPool(prefix+"0", in, first, 5, 2),
+		NewConvPool(prefix+"3", ImageShape{first, in.Rows / 2, in.Cols / 2}, second, 5, 2),
 	}
 }
 
