@@ -1,35 +1,12 @@
 package dpn
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn/layer"
-	"dpnbench/engine"
 )
-
-// ScoreClasses is Score with the accuracy of every class.
-func (m *Model) ScoreClasses(ctx context.Context, e *engine.Engine, s *dataset.Set) (Score, layer.ByClass, error) {
-	if err := m.CheckLabelled(s); err != nil {
-		return Score{}, layer.ByClass{}, err
-	}
-	var t layer.Tally
-	c := layer.NewOutcomes(len(m.Classes))
-	idx := make([]int32, evalRows)
-	err := m.logits(ctx, e, s, m.Input(s), func(lo int, logits engine.Matrix) error {
-		n := logits.Rows
-		t.Add(e, logits, s.Labels[lo:lo+n], engine.Matrix{}, 0)
-		e.ArgMax(idx[:n], logits)
-		c.Add(s.Labels[lo:lo+n], idx[:n])
-		return m.blame(t.CheckLosses("image", lo))
-	})
-	if err != nil {
-		return Score{}, layer.ByClass{}, err
-	}
-	return t.Score(), c.ByClass(m.Classes), nil
-}
 
 // classWarning says in one line which of the classes lack images to train or to validate on, or returns
 // "". Without validation images those do not count.

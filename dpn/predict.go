@@ -44,51 +44,24 @@ func (m *Model) blame(err error) error {
 // Predict returns the class of every image of s; of equal logits the lower class. Like all that
 // evaluates logits, it returns a *OutputError if one is not finite.
 func (m *Model) Predict(ctx context.Context, e *engine.Engine, s *dataset.Set) ([]uint16, error) {
-	out := make([]uint16, 0, s.Len())
-	idx := make([]int32, evalRows)
-	err := m.logits(ctx, e, s, m.Input(s), func(lo int, logits engine.Matrix) error {
-		e.ArgMax(idx[:logits.Rows], logits)
-		for _, c := range idx[:logits.Rows] {
-			out = append(out, uint16(c))
-		}
-		return nil
-	})
-	return out, err
+	return Ensemble{m}.Predict(ctx, e, s)
 }
 
 // Score evaluates the model on s.
 func (m *Model) Score(ctx context.Context, e *engine.Engine, s *dataset.Set) (Score, error) {
-	return m.score(ctx, e, s, m.Input(s))
+	return Ensemble{m}.Score(ctx, e, s)
+}
+
+// ScoreClasses is Score with the accuracy of every class.
+func (m *Model) ScoreClasses(ctx context.Context, e *engine.Engine, s *dataset.Set) (Score, layer.ByClass, error) {
+	return Ensemble{m}.ScoreClasses(ctx, e, s)
 }
 
 // ScoreCorrupted evaluates the model on the images of s as c corrupts them under a seed.
 // Their grey levels are normalised as they are, without being rounded to bytes.
 func (m *Model) ScoreCorrupted(ctx context.Context, e *engine.Engine, s *dataset.Set, c dataset.Corruption,
 	seed uint64) (Score, error) {
-	in, err := m.CorruptedInput(s, c, seed)
-	if err != nil {
-		return Score{}, err
-	}
-	return m.score(ctx, e, s, in)
-}
-
-func (m *Model) score(ctx context.Context, e *engine.Engine, s *dataset.Set, in Input) (Score, error) {
-	return m.tally(ctx, e, s, in, new(layer.Tally))
-}
-
-// tally is score with a tally that may have weights.
-func (m *Model) tally(ctx context.Context, e *engine.Engine, s *dataset.Set, in Input, t *layer.Tally) (Score, error) {
-	if err := m.CheckLabelled(s); err != nil {
-		return Score{}, err
-	}
-	err := m.logits(ctx, e, s, in, func(lo int, logits engine.Matrix) error {
-		t.Add(e, logits, s.Labels[lo:lo+logits.Rows], engine.Matrix{}, 0)
-		return m.blame(t.CheckLosses("image", lo))
-	})
-	if err != nil {
-		return Score{}, err
-	}
-	return t.Score(), nil
+	return Ensemble{m}.ScoreCorrupted(ctx, e, s, c, seed)
 }
 
 // Features returns the features of every image of s, n x d, before the ascent.
@@ -202,29 +175,6 @@ func (m *Model) blocks(ctx context.Context, e *engine.Engine, in Input, images i
 	return out, nil
 }
 
-// logits calls f with the logits of block after block of s, whose images come by in; lo is
-// the block's first image. The logits are finite.
-func (m *Model) logits(ctx context.Context, e *engine.Engine, s *dataset.Set, in Input,
-	f func(lo int, logits engine.Matrix) error) error {
-	if err := m.CheckSet(s); err != nil {
-		return err
-	}
-	for lo := 0; lo < s.Len(); lo += evalRows {
-		x, err := m.blocks(ctx, e, in, imageRange{lo, min(lo+evalRows, s.Len())}, m.Config.Steps, nil)
-		if err != nil {
-			return err
-		}
-		y := m.Logits(e, x)
-		if err := m.CheckOutput(y, "logit", "image", lo); err != nil {
-			return err
-		}
-		if err := f(lo, y); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Predictions are what a model makes of samples, or of features.
 type Predictions struct {
 	Phi     []separation.Float `json:"phi"`     // n, potential at x_0
@@ -238,6 +188,10 @@ type Predictions struct {
 // Predictions returns what the model makes of every sample of s, which needs no labels. The bits depend on the sample
 // only: not on those beside it, nor on the threads of e.
 func (m *Model) Predictions(ctx context.Context, e *engine.Engine, s *dataset.Set) (*Predictions, error) {
+	return Ensemble{m}.Predictions(ctx, e, s)
+}
+
+func (m *Model) predictions(ctx context.Context, e *engine.Engine, s *dataset.Set) (*Predictions, error) {
 	if err := m.CheckSet(s); err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -295,16 +294,38 @@ func nearModel(name, folder string, flags *pflag.FlagSet) string {
 // modelFlags select a model.
 type modelFlags struct {
 	path  string
-	flag  string // for the ascent steps
+	with  []string // other models, whose probabilities are averaged with it
+	flag  string   // for the ascent steps
 	steps int
-	errs  func() io.Writer // for warnings
 }
 
 // add adds the flags; steps is the name of the one for the ascent steps.
 func (m *modelFlags) add(c *cobra.Command, steps string) {
-	m.flag, m.errs = steps, c.ErrOrStderr
+	m.flag = steps
 	c.Flags().StringVar(&m.path, "model", "", "model `FILE`")
 	c.Flags().IntVar(&m.steps, steps, 0, "make `N` ascent steps (default: as the model file says)")
+}
+
+// addWith adds the flag for other models, to commands that only classify.
+func (m *modelFlags) addWith(c *cobra.Command) {
+	c.Flags().StringArrayVar(&m.with, "with", nil, "another model `FILE`: classify by the mean of the probabilities "+
+		"(repeatable)")
+}
+
+// ensemble returns the model and those of --with.
+func (m *modelFlags) ensemble(a *app, model *dpn.Model) (dpn.Ensemble, error) {
+	all := dpn.Ensemble{model}
+	for _, path := range m.with {
+		other, err := a.loadModel("with", path)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, other)
+		if err := all.Check(); err != nil {
+			return nil, fmt.Errorf("--with %s: %w", path, err)
+		}
+	}
+	return all, nil
 }
 
 // files returns the files of a command that reads the model and the images that it or else the flags
@@ -314,6 +335,7 @@ func (m *modelFlags) files(a *app, model *dpn.Model, d *dataFlags, flags *pflag.
 	d.settle(flags, &c)
 	f := a.files()
 	f.Input("--model", m.path)
+	f.Input("--with", m.with...)
 	f.Input("of --data "+c.Data, source.InputFiles(nearModel(c.Data, model.DataFolder(), flags))...)
 	f.Input("of the val-data "+c.ValData, source.InputFiles(c.ValData)...)
 	return f
@@ -332,16 +354,9 @@ func (m *modelFlags) load(a *app, flags *pflag.FlagSet) (*dpn.Model, error) {
 	if m.path == "" {
 		return nil, fmt.Errorf("--model: expected a model file")
 	}
-	model, err := dpn.Load(m.path)
+	model, err := a.loadModel("model", m.path)
 	if err != nil {
-		return nil, fmt.Errorf("--%w", err)
-	}
-	if err := a.setRoute(model); err != nil {
 		return nil, err
-	}
-	if model.Unchecked {
-		fmt.Fprintf(m.errs(), "warning: --model %s: no checksum (%s in the metadata): the file was changed by another "+
-			"program, or is damaged\n", m.path, safetensors.ChecksumKey)
 	}
 	if flags.Changed(m.flag) {
 		model.Config.Steps = m.steps
@@ -350,4 +365,17 @@ func (m *modelFlags) load(a *app, flags *pflag.FlagSet) (*dpn.Model, error) {
 		}
 	}
 	return model, nil
+}
+
+// loadModel loads the model that a flag names.
+func (a *app) loadModel(flag, path string) (*dpn.Model, error) {
+	m, err := dpn.Load(path)
+	if err != nil {
+		return nil, fmt.Errorf("--%s %s", flag, strings.TrimPrefix(err.Error(), "model "))
+	}
+	if m.Unchecked {
+		fmt.Fprint(a.stderr, safe("warning: --%s %s: no checksum (%s in the metadata): the file was changed by another "+
+			"program, or is damaged\n", flag, path, safetensors.ChecksumKey))
+	}
+	return m, a.setRoute(m)
 }

@@ -56,6 +56,7 @@ func evalCommand(a *app) *cobra.Command {
   dpnbench eval --model runs/first/model.safetensors --suite robustness --json -
   dpnbench eval --model runs/first/model.safetensors --suite mnist-c
   dpnbench eval --model runs/first/model.safetensors --data mnist-c:mnist_c
+  dpnbench eval --model runs/first/model.safetensors --with runs/second/model.safetensors
   dpnbench eval --model runs/first/model.safetensors --split validation --corrupt gaussian:0.5
   dpnbench eval --model reference.safetensors --data mnist --steps 30 --json -`,
 		Args: noArgs,
@@ -64,6 +65,7 @@ func evalCommand(a *app) *cobra.Command {
 	v.data.add(c, false)
 	v.data.addValidation(c)
 	v.model.add(c, "steps")
+	v.model.addWith(c)
 	f := c.Flags()
 	f.StringVar(&v.corrupt, "corrupt", "", "`LIST` of corruptions, such as gaussian:0.3,saltpepper:0.3")
 	f.Uint64Var(&v.corruptSeed, "corrupt-seed", 1, "random `SEED` of the corruptions")
@@ -107,6 +109,7 @@ type evaluation struct {
 // evalResult is the JSON of eval.
 type evalResult struct {
 	Model       string            `json:"model"`
+	With        []string          `json:"with,omitempty"` // other models of the ensemble
 	Data        string            `json:"data"`
 	Split       string            `json:"split"`
 	Samples     int               `json:"samples"`
@@ -155,14 +158,14 @@ func (v *evaluation) corruptions() ([]dataset.Corruption, error) {
 	return list, nil
 }
 
-// score evaluates m on every corruption.
-func (v *evaluation) score(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set,
+// score evaluates n on every corruption.
+func (v *evaluation) score(ctx context.Context, e *engine.Engine, n dpn.Ensemble, s *dataset.Set,
 	list []dataset.Corruption) ([]corruptionScore, error) {
 	scores := []corruptionScore{}
 	b := v.bar(len(list), "corrupt")
 	defer finish(b)
 	for i, c := range list {
-		r, err := v.scoreOn(ctx, e, m, s, c)
+		r, err := v.scoreOn(ctx, e, n, s, c)
 		if err != nil {
 			return nil, fmt.Errorf("%v: %w", c, err)
 		}
@@ -240,6 +243,10 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
+	all, err := v.model.ensemble(v.app, m)
+	if err != nil {
+		return err
+	}
 	base, err := v.loadBaseline(m)
 	if err != nil {
 		return err
@@ -270,12 +277,12 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	}
 	v.explainAscent(e, m, images, false)
 	assumed := assumedSettings(m, flags)
-	r := evalResult{Model: v.model.path, Data: data.Name, Split: v.split, Samples: images.Len(), Assumed: assumed,
-		CorruptSeed: v.corruptSeed, Corruptions: []corruptionScore{}}
-	s, by, err := m.ScoreClasses(ctx, e, images)
+	r := evalResult{Model: v.model.path, With: v.model.with, Data: data.Name, Split: v.split, Samples: images.Len(),
+		Assumed: assumed, CorruptSeed: v.corruptSeed, Corruptions: []corruptionScore{}}
+	s, by, err := all.ScoreClasses(ctx, e, images)
 	var scores []corruptionScore
 	if err == nil {
-		scores, err = v.score(ctx, e, m, images, list)
+		scores, err = v.score(ctx, e, all, images, list)
 	}
 	if err != nil {
 		err = v.model.blame(m, err)
@@ -288,11 +295,15 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if len(assumed) > 0 {
 		v.note("no settings in %s, assumed: %s\n", v.model.path, assumed)
 	}
-	v.printf("%s   loss %.4f   accuracy %.2f%%%s   (%s of %s)\n",
-		v.split, s.Loss, 100*s.Accuracy, balanced(by), format.Count(s.Samples, m.Shape.Sample()), data.Name)
+	of, name := "", "this model"
+	if len(all) > 1 {
+		of, name = fmt.Sprintf(", mean of %d models", len(all)), "these models"
+	}
+	v.printf("%s   loss %.4f   accuracy %.2f%%%s   (%s of %s%s)\n",
+		v.split, s.Loss, 100*s.Accuracy, balanced(by), format.Count(s.Samples, m.Shape.Sample()), data.Name, of)
 	v.printClasses(by, v.split+" "+m.Shape.Sample())
 	if v.mnistc() {
-		r.MNISTC, err = v.compare(ctx, e, onMNISTC("this model", s.Accuracy, scores), base, images)
+		r.MNISTC, err = v.compare(ctx, e, onMNISTC(name, s.Accuracy, scores), base, images)
 		if err != nil {
 			return err
 		}

@@ -44,14 +44,14 @@ func (v *evaluation) mnistc() bool {
 	return ok || v.suite == "mnist-c"
 }
 
-// scoreOn evaluates m on the images of s as c corrupts them, or on those of MNIST-C's arrays.
-func (v *evaluation) scoreOn(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set,
+// scoreOn evaluates n on the images of s as c corrupts them, or on those of MNIST-C's arrays.
+func (v *evaluation) scoreOn(ctx context.Context, e *engine.Engine, n dpn.Ensemble, s *dataset.Set,
 	c dataset.Corruption) (dpn.Score, error) {
 	folder, ok := v.arrays()
 	if !ok {
-		return m.ScoreCorrupted(ctx, e, s, c, v.corruptSeed)
+		return n.ScoreCorrupted(ctx, e, s, c, v.corruptSeed)
 	}
-	opt := source.Options{Memory: sysinfo.AvailableMemory(), Classes: m.Classes}
+	opt := source.Options{Memory: sysinfo.AvailableMemory(), Classes: n[0].Classes}
 	if err := addReading(&opt, v.data.reading); err != nil {
 		return dpn.Score{}, err
 	}
@@ -59,7 +59,7 @@ func (v *evaluation) scoreOn(ctx context.Context, e *engine.Engine, m *dpn.Model
 	if err != nil {
 		return dpn.Score{}, err
 	}
-	return m.Score(ctx, e, images)
+	return n.Score(ctx, e, images)
 }
 
 // kindOf returns the kind of a corruption, which is one.
@@ -90,15 +90,15 @@ func (v *evaluation) loadBaseline(model *dpn.Model) (*dpn.Model, error) {
 	if !v.mnistc() {
 		return nil, fmt.Errorf("--baseline %s: only with --suite mnist-c or --data mnist-c:FOLDER", v.baseline)
 	}
-	m, err := dpn.Load(v.baseline)
+	m, err := v.loadModel("baseline", v.baseline)
 	if err != nil {
-		return nil, fmt.Errorf("--baseline: %w", err)
+		return nil, err
 	}
 	if !slices.Equal(m.Classes, model.Classes) {
 		return nil, fmt.Errorf("--baseline %s: expected a model of the same classes as %s, in their order", v.baseline,
 			v.model.path)
 	}
-	return m, v.setRoute(m)
+	return m, nil
 }
 
 // compare returns the rows of the model, of the baseline base unless that is nil, and the published ones.
@@ -110,7 +110,7 @@ func (v *evaluation) compare(ctx context.Context, e *engine.Engine, model baseli
 		if err != nil {
 			return nil, fmt.Errorf("--baseline %s: %w", v.baseline, err)
 		}
-		scores, err := v.score(ctx, e, base, images, dataset.MNISTCSuite())
+		scores, err := v.score(ctx, e, dpn.Ensemble{base}, images, dataset.MNISTCSuite())
 		if err != nil {
 			return nil, fmt.Errorf("--baseline %s: %w", v.baseline, err)
 		}

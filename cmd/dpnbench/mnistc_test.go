@@ -104,6 +104,13 @@ func TestMNISTC(t *testing.T) {
 	fails(t, []string{"eval", "--model", model, "--suite", "mnist-c", "--baseline", otherFile}, "--baseline "+otherFile,
 		"the same classes as "+model)
 
+	text = succeed(t, "eval", "--model", model, "--with", last, "--suite", "mnist-c", "--json", js)
+	if _, rows := mnistcRows(t, js); rows[0].Name != "these models" || !strings.Contains(text, "mean of 2 models)") {
+		t.Errorf("rows %+v, printed %q", rows, text)
+	}
+	fails(t, []string{"eval", "--model", model, "--with", otherFile}, "--with "+otherFile, "the classes of the other")
+	fails(t, []string{"eval", "--model", model, "--with", js}, "--with "+js)
+
 	folder := release(t, 60)
 	spec := "mnist-c:" + folder
 	text = succeed(t, "eval", "--model", model, "--data", spec, "--json", js)

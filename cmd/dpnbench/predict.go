@@ -53,11 +53,13 @@ func predictCommand(a *app) *cobra.Command {
 		Example: `  dpnbench predict --model runs/first/model.safetensors --out predictions.csv
   dpnbench predict --model runs/first/model.safetensors --top 3 scan1.png scan2.jpg
   dpnbench predict --model runs/first/model.safetensors --data photos --label none --json -
+  dpnbench predict --model runs/first/model.safetensors --with runs/second/model.safetensors
   cat new.csv | dpnbench predict --model runs/iris/model.safetensors --data -`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error { return p.run(c.Context(), c, args) },
 	}
 	p.model.add(c, "steps")
+	p.model.addWith(c)
 	f := c.Flags()
 	f.StringArrayVar(&p.data, "data", nil, "`WHAT` to classify: digits, mnist, fashion-mnist, a file or folder, or - "+
 		"for a table from standard input (repeatable; default: the test samples of the model)")
@@ -86,6 +88,7 @@ type predicting struct {
 // predictResult is the JSON of predict.
 type predictResult struct {
 	Model          string             `json:"model"`
+	With           []string           `json:"with,omitempty"` // other models of the ensemble
 	Data           []string           `json:"data"`
 	Samples        int                `json:"samples"`
 	Classes        []string           `json:"classes"`
@@ -135,6 +138,10 @@ func (p *predicting) run(ctx context.Context, c *cobra.Command, args []string) e
 	if p.top < 0 || p.top > len(m.Classes) {
 		return fmt.Errorf("--top %d: expected 1 to %d, the classes of the model, or 0 for all", p.top, len(m.Classes))
 	}
+	all, err := p.model.ensemble(p.app, m)
+	if err != nil {
+		return err
+	}
 	if err := p.check(m); err != nil {
 		return err
 	}
@@ -154,15 +161,16 @@ func (p *predicting) run(ctx context.Context, c *cobra.Command, args []string) e
 	if why != "" {
 		fmt.Fprint(p.stderr, safe("unknown: left empty, because %s\n", why))
 	}
-	return p.predict(ctx, e, m, &predicted{set: samples, names: names, top: p.top, model: m,
-		result: predictResult{Model: p.model.path, Data: p.data, Samples: samples.Len(), Classes: m.Classes,
-			UnknownBelow: m.UnknownBelow, UnknownProblem: why}})
+	return p.predict(ctx, e, m, &predicted{set: samples, names: names, top: p.top, models: all,
+		result: predictResult{Model: p.model.path, With: p.model.with, Data: p.data, Samples: samples.Len(),
+			Classes: m.Classes, UnknownBelow: m.UnknownBelow, UnknownProblem: why}})
 }
 
 // check refuses an output that would replace an input.
 func (p *predicting) check(m *dpn.Model) error {
 	files := p.files()
 	files.Input("--model", p.model.path)
+	files.Input("--with", p.model.with...)
 	for _, spec := range p.data {
 		files.Input("of --data "+spec, source.InputFiles(spec)...)
 	}

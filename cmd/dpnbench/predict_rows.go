@@ -23,7 +23,7 @@ const predictRows = 512
 
 // predicted are the predictions of samples.
 type predicted struct {
-	model  *dpn.Model
+	models dpn.Ensemble
 	set    *dataset.Set
 	names  []string // of images; nil: none
 	top    int      // classes in a row; 0: the probabilities of all
@@ -47,7 +47,7 @@ func (r *predicted) write(ctx context.Context, e *engine.Engine, w io.Writer,
 	}
 	for lo := 0; lo < n; lo += predictRows {
 		s := r.set.Slice(lo, min(lo+predictRows, n))
-		x, err := r.model.Predictions(ctx, e, s)
+		x, err := r.models.Predictions(ctx, e, s)
 		var bad *dpn.OutputError
 		if errors.As(err, &bad) {
 			bad.Row += lo
@@ -66,7 +66,7 @@ func (r *predicted) write(ctx context.Context, e *engine.Engine, w io.Writer,
 		accuracy := float64(r.right) / float64(n)
 		r.result.Accuracy = &accuracy
 	}
-	if r.model.UnknownBelow != nil {
+	if r.models[0].UnknownBelow != nil {
 		r.result.Unknown = &r.unknown
 	}
 	table.Flush()
@@ -84,7 +84,7 @@ func (r *predicted) head() []string {
 		head = append(head, fmt.Sprintf("class_%d", i+1), fmt.Sprintf("p_%d", i+1))
 	}
 	if r.top == 0 {
-		for _, class := range r.model.Classes {
+		for _, class := range r.models[0].Classes {
 			head = append(head, "p_"+class)
 		}
 	}
@@ -93,7 +93,7 @@ func (r *predicted) head() []string {
 
 // row returns the row of sample n, which is number i of x, and counts it.
 func (r *predicted) row(n int, x *dpn.Predictions, i int) []string {
-	classes, class, p := r.model.Classes, x.Classes[i], x.Probabilities.Row(i)
+	classes, class, p := r.models[0].Classes, x.Classes[i], x.Probabilities.Row(i)
 	one := samplePrediction{Index: n, Class: classes[class], Potential: x.Phi[i]}
 	name, unknown := strconv.Itoa(n), ""
 	if r.names != nil {

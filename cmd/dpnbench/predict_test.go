@@ -145,6 +145,13 @@ func TestPredictTable(t *testing.T) {
 			t.Fatalf("without labels row %d is %q, with them %q", i, row, rows[i])
 		}
 	}
+	succeed(t, "train", "--preset", "compact", "--extractor", "identity", "--components", "3", "--epochs", "1",
+		"--data", in("train.csv"), "--out", in("other"), "--quiet")
+	other := filepath.Join(in("other"), dpn.ModelFile)
+	if got := predict(in("plain.csv"), "--with", model, "--with", other); got == plain ||
+		!slices.Equal(column(t, rowsOf(t, got), "potential"), column(t, rowsOf(t, plain), "potential")) {
+		t.Errorf("with another model:\n%s\nwithout:\n%s", got, plain)
+	}
 	if got := predict(in("plain.csv"), "--threads", "1"); got != plain {
 		t.Error("one thread predicts other numbers")
 	}
