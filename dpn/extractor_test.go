@@ -181,7 +181,8 @@ func TestExtractorFiles(t *testing.T) {
 			"7.weight [5 16]",
 			"7.bias [5]",
 		},
-		"conv3-5": {"0.weight [3 1 5 5]", "0.bias [3]", "3.weight [5 3 5 5]", "3.bias [5]", "7.weight [5 5]", "7.bias [5]"},
+		"conv3-5": {"0.weight [3 1 5 5]", "0.bias [3]", "3.weight [5 3 5 5]", "3.bias [5]", "7.weight [5 5]",
+			"7.bias [5]"},
 		"conv3": {"0.weight [32 1 3 3]", "0.bias [32]", "2.weight [64 32 3 3]", "2.bias [64]", "7.weight [5 128]",
 			"7.bias [5]"},
 	}

@@ -92,8 +92,8 @@ func settingFlags(c *dpn.Config) *pflag.FlagSet {
 			" (also slant and size); empty: as it is"},
 		{&c.Extractor, "extractor", "`NAME` of the extractor: identity (features are pixels), or linear, mlp, " +
 			"conv, conv3 to --dim features"},
-		{&c.Hidden, "hidden", "`WIDTHS` of the hidden layers of the mlp extractor, such as 512-256, or channels of the two " +
-			"convolutions of conv"},
+		{&c.Hidden, "hidden", "`WIDTHS` of the hidden layers of the mlp extractor, such as 512-256; channels of the " +
+			"two convolutions of conv"},
 		{&c.Dim, "dim", "`N` features of the extractor"},
 		{&c.LayerNorm, "layer-norm", "normalise the features"},
 		{&c.Components, "components", "`K` Gaussians in the mixture"},
