@@ -22,7 +22,6 @@ import (
 	"dpnbench/report"
 
 	"dpnbench/internal/format"
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -175,22 +174,16 @@ type analyzeResult struct {
 // fails, it returns the results with the error.
 func (z *analysis) analyze(ctx context.Context, e *engine.Engine, m *dpn.Model,
 	data *dataset.Data) (*analyzeResult, error) {
-	var b *progressbar.ProgressBar
-	progress := func(done, all int) {
-		if b == nil {
-			b = z.bar(all, "analyze")
-		}
-		set(b, done)
-	}
 	opt := study.StudyOptions{AnalyzeOptions: study.AnalyzeOptions{
-		Draws: z.draws, Subsets: z.subsets, Seed: z.seed, Progress: progress}}
+		Draws: z.draws, Subsets: z.subsets, Seed: z.seed,
+		Progress: z.progress.beginParts(phase{what: "analyze", pace: 1000})}}
 	unmoved := "the centres did not move: this potential was never trained"
 	if m.Config.Gradient != "detached" {
 		unmoved = "the training images, from which the centres were initialised, are not available"
 		opt.Train = data.Train
 	}
 	s, err := study.Run(ctx, e, m, data.Test, opt)
-	finish(b)
+	z.progress.end()
 	if err != nil {
 		if z.first > 0 && !errors.As(err, new(*dpn.OutputError)) {
 			return nil, fmt.Errorf("--data %s, --first %d: %w", m.Config.Data, z.first, err)
@@ -325,6 +318,13 @@ func (a *app) addFigures(files *output.Batch, out string, figures []report.Analy
 		return err
 	}
 	var drawn sync.WaitGroup
+	ready, all, tell := 0, 0, a.phase("figures")
+	var counting sync.Mutex
+	for _, f := range figures {
+		if f.Missing == nil {
+			all++
+		}
+	}
 	failed, slots := make([]error, len(figures)), make(chan struct{}, cmp.Or(threads, runtime.GOMAXPROCS(0)))
 	for i, f := range figures {
 		path := filepath.Join(out, f.Name)
@@ -340,6 +340,10 @@ func (a *app) addFigures(files *output.Batch, out string, figures []report.Analy
 			slots <- struct{}{}
 			failed[i] = plot.Add(files, path, f.Figure)
 			<-slots
+			counting.Lock()
+			ready++
+			tell(ready, all)
+			counting.Unlock()
 		})
 	}
 	drawn.Wait()

@@ -16,7 +16,6 @@ import (
 	"dpnbench/engine"
 
 	"dpnbench/internal/format"
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 )
 
@@ -142,17 +141,13 @@ func (b *benchmark) run(ctx context.Context) error {
 	if err := files.Check(); err != nil {
 		return err
 	}
-	var bar *progressbar.ProgressBar
+	report := b.phase("bench")
+	b.progress.slow()
 	r, err := bench.Run(ctx, b.settings, func(done, all int, what string) {
-		if bar == nil {
-			bar = b.bar(all, "bench")
-		}
-		if bar != nil {
-			bar.Describe(what)
-		}
-		set(bar, done)
+		b.progress.rename(strings.TrimSpace("bench " + what))
+		report(done, all)
 	})
-	finish(bar)
+	b.progress.end()
 	if r == nil {
 		return err
 	}

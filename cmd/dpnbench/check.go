@@ -14,7 +14,6 @@ import (
 	"dpnbench/internal/quote"
 	"dpnbench/internal/sysinfo"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 )
 
@@ -110,19 +109,13 @@ func (a *app) check(ctx context.Context, sweep, quick bool, kernel string, cases
 	if opt.Threads, err = a.threadsSetting(); err != nil {
 		return err
 	}
-	b := a.bar(0, "check")
-	opt.Progress = func(done, all int) {
-		if b != nil && b.GetMax() != all {
-			b.ChangeMax(all)
-		}
-		set(b, done)
-	}
+	opt.Progress = a.phase("check")
 	start := time.Now()
 	if sweep {
-		return a.sweep(ctx, opt, b)
+		return a.sweep(ctx, opt)
 	}
 	r, err := check.Run(ctx, opt)
-	finish(b)
+	a.progress.end()
 	if err != nil {
 		return err
 	}
@@ -157,13 +150,13 @@ func (a *app) verdict(r *check.Report) error {
 }
 
 // sweep runs check --sweep.
-func (a *app) sweep(ctx context.Context, opt check.Options, b *progressbar.ProgressBar) error {
+func (a *app) sweep(ctx context.Context, opt check.Options) error {
 	start := time.Now()
 	if opt.Threads == 0 {
 		opt.Threads = runtime.GOMAXPROCS(0)
 	}
 	sweep, err := check.Sweep(ctx, opt)
-	finish(b)
+	a.progress.end()
 	if err != nil {
 		return err
 	}

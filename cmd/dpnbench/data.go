@@ -12,7 +12,6 @@ import (
 	"dpnbench/dataset/source"
 	"dpnbench/internal/output"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 )
 
@@ -107,22 +106,18 @@ func (a *app) fetch(ctx context.Context, name, out string, mirrors []string) err
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return fmt.Errorf("--out %s: %w", out, reason(err))
 	}
-	bars := map[string]*progressbar.ProgressBar{}
 	if mirrors == nil {
 		mirrors = usual
 	}
+	fetching, report := "", func(int, int) {}
 	progress := func(name string, done, total int64) {
-		b, ok := bars[name]
-		if !ok {
-			b = a.bar(int(total), name)
-			bars[name] = b
+		if name != fetching {
+			fetching, report = name, a.phase(name)
 		}
-		set(b, int(done))
+		report(int(done), int(total))
 	}
 	err := fetch.Files(ctx, out, fetch.Options{Files: wanted, Mirrors: mirrors, Progress: progress})
-	for _, b := range bars {
-		finish(b)
-	}
+	a.progress.end()
 	if err != nil {
 		return err
 	}

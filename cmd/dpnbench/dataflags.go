@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -153,6 +154,15 @@ func openData(ctx context.Context, c dpn.Config, train bool, m *dpn.Model) (*dat
 	return data, nil
 }
 
+// dataPhase shows that samples are drawn or read.
+func (a *app) dataPhase(name string) {
+	if name == "digits" {
+		a.phase("draw digits")
+	} else {
+		a.phase("read " + filepath.Base(name))
+	}
+}
+
 // likeModel asks for samples like those of a model; of any kind for nil.
 func likeModel(opt *source.Options, m *dpn.Model) {
 	if m != nil {
@@ -205,6 +215,7 @@ func (a *app) openModelData(ctx context.Context, m *dpn.Model, path string, d *d
 	d.settle(flags, &m.Config)
 	c := m.Config
 	c.Data = nearModel(c.Data, m.DataFolder(), flags)
+	a.dataPhase(c.Data)
 	if data, err = openData(ctx, c, train, m); err != nil {
 		if !flags.Changed("data") && ctx.Err() == nil && len(m.Assumed) == 0 {
 			err = fmt.Errorf("%w; the name %q comes from the model %s, expected other samples by --data", err,
@@ -216,7 +227,7 @@ func (a *app) openModelData(ctx context.Context, m *dpn.Model, path string, d *d
 		a.noteData(data)
 	}
 	if m.Config.Data == trained.Data && m.Config.DataSeed == trained.DataSeed && m.OtherImages(data) {
-		a.log(func() {}).Warn("the "+m.Shape.Samples()+" differ from those that the model was trained with, "+
+		a.log().Warn("the "+m.Shape.Samples()+" differ from those that the model was trained with, "+
 			"under the same name", "data", m.Config.Data, "model", path)
 	}
 	return data, nil

@@ -67,7 +67,7 @@ func (a *app) demo(ctx context.Context, out string) error {
 	}
 	m := sysinfo.ReadMachine()
 	a.note("1. Check: every kernel on every tier of %s\n", m.Brand)
-	r, err := check.Run(ctx, check.Options{Quick: true})
+	r, err := check.Run(ctx, check.Options{Quick: true, Progress: a.phase("check")})
 	if err != nil {
 		return err
 	}
@@ -77,6 +77,7 @@ func (a *app) demo(ctx context.Context, out string) error {
 	a.note("   %d cases: within the error bounds, same bits on every tier\n\n", r.Cases)
 
 	a.note("2. Train: a network with 64 features and 10 components, exact gradient\n")
+	a.dataPhase("digits")
 	data, err := source.OpenContext(ctx, "digits", demoData)
 	if err != nil {
 		return err

@@ -162,8 +162,7 @@ func (v *evaluation) corruptions() ([]dataset.Corruption, error) {
 func (v *evaluation) score(ctx context.Context, e *engine.Engine, n dpn.Ensemble, s *dataset.Set,
 	list []dataset.Corruption) ([]corruptionScore, error) {
 	scores := []corruptionScore{}
-	b := v.bar(len(list), "corrupt")
-	defer finish(b)
+	report := v.phase("corrupt")
 	for i, c := range list {
 		r, err := v.scoreOn(ctx, e, n, s, c)
 		if err != nil {
@@ -171,7 +170,7 @@ func (v *evaluation) score(ctx context.Context, e *engine.Engine, n dpn.Ensemble
 		}
 		scores = append(scores, corruptionScore{c.Name, c.Severity, kindOf(c).Unit, separation.Float(r.Loss),
 			r.Accuracy})
-		set(b, i+1)
+		report(i+1, len(list))
 	}
 	return scores, nil
 }

@@ -43,38 +43,65 @@ func main() {
 
 // run executes the command line and returns the exit status. An error is one line on
 // standard error, never a stack trace.
-func run(ctx context.Context, args []string, stdout, stderr *os.File) (status int) {
+func run(ctx context.Context, args []string, stdout, stderr *os.File) int {
+	return newApp(stdout, stderr).run(ctx, args)
+}
+
+func (a *app) run(ctx context.Context, args []string) (status int) {
 	defer func() {
 		if v := recover(); v != nil {
 			if p, ok := v.(*engine.TaskPanic); ok {
 				v = p.Value
 			}
-			fmt.Fprint(stderr, safe("dpnbench: internal error: %s\n", fmt.Sprint(v)))
+			a.fail("internal error: " + fmt.Sprint(v))
 			status = exitInternal
 		}
 	}()
-	a := &app{out: printer{File: stdout}, stderr: stderr}
 	root := a.command()
 	root.SetArgs(args)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+	root.SetOut(a.out.File)
+	root.SetErr(a.errs())
 	err := root.ExecuteContext(ctx)
 	switch {
 	case unread(a.out.err) && (err == nil || unread(err)): // as in "| head": the files are written
+		a.progress.end()
 		return exitUnread
 	case err == nil && a.out.err != nil:
 		err = fmt.Errorf("standard output: %w", reason(a.out.err))
 	case err == nil:
+		a.progress.end()
 		return exitDone
 	}
 	if errors.Is(err, context.Canceled) {
-		fmt.Fprintf(stderr, "dpnbench: interrupted%s\n", a.afterInterrupt)
+		a.progress.end()
+		fmt.Fprint(a.stderr, folded("dpnbench: interrupted"+a.afterInterrupt+"\n", width(a.stderr)))
 		return exitInterrupted
 	}
-	fmt.Fprint(stderr, safe("dpnbench: %s\n", err))
+	a.fail(oneLine(err))
 	var failed *failedError
 	if errors.As(err, &failed) {
 		return exitFailed
 	}
 	return exitUsage
+}
+
+// newApp makes a command that prints to files, which may be terminals.
+func newApp(stdout, stderr *os.File) *app {
+	a := &app{stderr: stderr}
+	if isTerminal(stderr) {
+		a.progress = &progress{w: stderr, columns: func() int { return width(stderr) }, every: drawEvery}
+	}
+	a.out = printer{File: stdout, progress: a.progress, columns: width(stdout), colour: coloured(stdout)}
+	return a
+}
+
+// fail prints why the command failed.
+func (a *app) fail(message string) {
+	a.progress.end()
+	name := "dpnbench:"
+	text := folded(safe(name+" %s\n", message), width(a.stderr))
+	if coloured(a.stderr) {
+		text = bad.paint(name) + text[len(name):]
+	}
+	fmt.Fprint(a.stderr, text)
 }

@@ -7,14 +7,9 @@ import (
 	"os"
 	"runtime"
 	"strings"
-	"text/tabwriter"
-	"time"
 
 	"dpnbench/internal/quote"
 	"dpnbench/internal/sysinfo"
-
-	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 )
 
 // version names the build and the Go version.
@@ -23,21 +18,33 @@ func version() string { return sysinfo.Version() + " " + runtime.Version() }
 // printer writes results to a file and remembers the first error.
 type printer struct {
 	*os.File
-	err error // later results are not printed
+	progress *progress // on the same terminal, perhaps
+	columns  int       // of the terminal; 0: the file is none
+	colour   bool
+	err      error // later results are not printed
 }
 
 func (o *printer) Write(b []byte) (int, error) {
 	if o.err != nil {
 		return len(b), nil
 	}
-	n, err := o.File.Write(b)
+	n, err := o.progress.above(o.File, b)
 	o.err = err
 	return n, err
 }
 
-// printf escapes in the values what a terminal would obey: names and texts come from files.
+// printf escapes in the values what a terminal would obey: names and texts come from files. On a terminal, lines are
+// broken between words, and warnings have a colour.
 func (o *printer) printf(format string, args ...any) {
-	o.Write([]byte(safe(format, args...))) // not WriteString, which is that of the file
+	c := plain
+	switch {
+	case !o.colour:
+	case strings.HasPrefix(format, "! "), strings.HasPrefix(format, "warning: "):
+		c = doubtful
+	case strings.HasPrefix(format, "FAIL "):
+		c = bad
+	}
+	o.Write([]byte(c.paint(folded(safe(format, args...), o.columns)))) // not WriteString, which is that of the file
 }
 
 // lines is a text of several lines that printf leaves as they are.
@@ -93,23 +100,18 @@ func (a *app) note(format string, args ...any) {
 	}
 }
 
-// table prints rows of cells in aligned columns; the first row is the header.
-func (a *app) table(rows [][]string) {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for _, r := range rows {
-		for _, cell := range r {
-			fmt.Fprint(w, quote.Text(cell), "\t")
-		}
-		fmt.Fprintln(w)
+// table prints rows of cells in aligned columns; the first row is the header, the first cell the name of a row.
+func (a *app) table(rows [][]string) { a.keyed(1, rows) }
+
+// keyed is table for rows that are named by their first keys cells.
+func (a *app) keyed(keys int, rows [][]string) {
+	if a.json != "-" {
+		a.out.Write([]byte(table{rows, keys, a.out.colour}.text(a.out.columns)))
 	}
-	w.Flush()
-	a.printf("%s", lines(b.String()))
 }
 
-// log returns a logger to standard error: of warnings, with --verbose of everything. clear
-// erases the current line, which may hold a progress bar.
-func (a *app) log(clear func()) *slog.Logger {
+// log returns a logger to standard error: of warnings, with --verbose of everything.
+func (a *app) log() *slog.Logger {
 	level := slog.LevelWarn
 	if a.verbose {
 		level = slog.LevelInfo
@@ -120,47 +122,23 @@ func (a *app) log(clear func()) *slog.Logger {
 		}
 		return attr
 	}
-	return slog.New(slog.NewTextHandler(cleared{a.stderr, clear},
-		&slog.HandlerOptions{Level: level, ReplaceAttr: withoutTime}))
+	return slog.New(slog.NewTextHandler(a.errs(), &slog.HandlerOptions{Level: level, ReplaceAttr: withoutTime}))
 }
 
-// cleared is a writer that clears the current line first.
-type cleared struct {
-	w     io.Writer
-	clear func()
+// errs returns standard error, above the line of progress.
+func (a *app) errs() io.Writer { return linesAbove{a.progress, a.stderr} }
+
+// linesAbove is a writer above the line of progress.
+type linesAbove struct {
+	*progress
+	w io.Writer
 }
 
-func (c cleared) Write(b []byte) (int, error) {
-	c.clear()
-	return c.w.Write(b)
-}
+func (o linesAbove) Write(b []byte) (int, error) { return o.progress.above(o.w, b) }
 
-// bar returns a progress bar on standard error, or nil if that is not a terminal.
-func (a *app) bar(all int, what string) *progressbar.ProgressBar {
-	if a.quiet || !term.IsTerminal(int(a.stderr.Fd())) {
-		return nil
-	}
-	return progressbar.NewOptions(all,
-		progressbar.OptionSetWriter(a.stderr),
-		progressbar.OptionSetDescription(what),
-		progressbar.OptionShowCount(),
-		progressbar.OptionSetPredictTime(true),
-		progressbar.OptionThrottle(100*time.Millisecond),
-		progressbar.OptionClearOnFinish())
-}
-
-// set moves a bar, which may be nil.
-func set(b *progressbar.ProgressBar, n int) {
-	if b != nil {
-		b.Set(n)
-	}
-}
-
-// finish removes a bar, which may be nil.
-func finish(b *progressbar.ProgressBar) {
-	if b != nil {
-		b.Finish()
-	}
+// phase shows on a terminal that the command does something, and returns what its progress is reported to.
+func (a *app) phase(what string) func(done, all int) {
+	return a.progress.begin(phase{what: quote.Text(what)})
 }
 
 // wrapped breaks text into lines of at most helpWidth columns.

@@ -159,7 +159,7 @@ func (p *predicting) run(ctx context.Context, c *cobra.Command, args []string) e
 		return err
 	}
 	if why != "" {
-		fmt.Fprint(p.stderr, safe("unknown: left empty, because %s\n", why))
+		fmt.Fprint(p.errs(), safe("unknown: left empty, because %s\n", why))
 	}
 	return p.predict(ctx, e, m, &predicted{set: samples, names: names, top: p.top, models: all,
 		result: predictResult{Model: p.model.path, With: p.model.with, Data: p.data, Samples: samples.Len(),
@@ -208,7 +208,7 @@ func (p *predicting) samples(ctx context.Context, m *dpn.Model, in io.Reader) (*
 	}
 	for _, note := range data.Notes {
 		if !p.quiet {
-			fmt.Fprint(p.stderr, safe("%s: %s\n", data.Name, note))
+			fmt.Fprint(p.errs(), safe("%s: %s\n", data.Name, note))
 		}
 	}
 	if err := m.CheckSet(data.Test); err != nil {
@@ -269,7 +269,7 @@ func (p *predicting) predict(ctx context.Context, e *engine.Engine, m *dpn.Model
 		r.keep = true
 	}
 	r.quoted = p.out == ""
-	write := func(w io.Writer) error { return r.write(ctx, e, w, p.bar) }
+	write := func(w io.Writer) error { return r.write(ctx, e, w, p.phase("predict")) }
 	var err error
 	switch {
 	case p.out != "":
@@ -303,7 +303,7 @@ func (p *predicting) predict(ctx context.Context, e *engine.Engine, m *dpn.Model
 	case p.out != "" || p.json == "-":
 		p.printf("%s", lines(summary))
 	case !p.quiet:
-		fmt.Fprint(p.stderr, summary)
+		fmt.Fprint(p.errs(), summary)
 	}
 	return p.writeJSON(r.result)
 }

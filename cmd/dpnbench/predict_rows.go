@@ -14,8 +14,6 @@ import (
 	"dpnbench/dpn"
 	"dpnbench/engine"
 	"dpnbench/internal/quote"
-
-	"github.com/schollz/progressbar/v3"
 )
 
 // predictRows is the number of samples that are classified, and whose rows are written, at a time.
@@ -36,10 +34,8 @@ type predicted struct {
 
 // write classifies the samples and writes their rows.
 func (r *predicted) write(ctx context.Context, e *engine.Engine, w io.Writer,
-	bar func(all int, what string) *progressbar.ProgressBar) error {
+	report func(done, all int)) error {
 	n := r.set.Len()
-	b := bar(n, "predict")
-	defer finish(b)
 	r.result.Predictions = []samplePrediction{}
 	table := csv.NewWriter(w)
 	if err := table.Write(r.cells(r.head())); err != nil {
@@ -60,7 +56,7 @@ func (r *predicted) write(ctx context.Context, e *engine.Engine, w io.Writer,
 				return err
 			}
 		}
-		set(b, lo+s.Len())
+		report(lo+s.Len(), n)
 	}
 	if r.set.Labelled() && n > 0 {
 		accuracy := float64(r.right) / float64(n)

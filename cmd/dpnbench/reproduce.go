@@ -141,6 +141,7 @@ func (r *reproduction) run(ctx context.Context, flags *pflag.FlagSet, what strin
 		return err
 	}
 	defer e.Close()
+	r.dataPhase(c.Data)
 	data, err := openData(ctx, c, true, nil)
 	if err != nil {
 		return err
@@ -450,12 +451,13 @@ func parseResults(b []byte) (*reproduced, error) {
 // measure runs one experiment.
 func (r *reproduction) measure(ctx context.Context, e *engine.Engine, data *dataset.Data, name string,
 	out *reproduce.Results) (err error) {
-	last := ""
+	last, parts, tell := "", 0, r.phase(name)
 	progress := func(what string, done, all int) {
 		if what != last {
 			r.note("%s\n", what)
 		}
-		last = what
+		last, parts = what, all
+		tell(done, all)
 	}
 	switch name {
 	case "table1":
@@ -476,6 +478,9 @@ func (r *reproduction) measure(ctx context.Context, e *engine.Engine, data *data
 		out.Robust, err = reproduce.RunRobust(ctx, e, data, reproduce.RobustOptions{Seeds: r.seeds, Epochs: r.epochs,
 			Progress: progress, Parts: r.parts})
 	}
+	if err == nil {
+		tell(parts, parts)
+	}
 	return err
 }
 
@@ -489,6 +494,8 @@ func (r *reproduction) write(out *reproduced, all bool) error {
 		{Name: "dpnbench", Text: version()},
 		{Name: "Command", Text: r.command()},
 	}
+	r.phase("figures")
+	defer r.app.progress.end()
 	var files output.Batch
 	defer files.Discard()
 	path := filepath.Join(r.out, pageFile)

@@ -16,7 +16,8 @@ import (
 type app struct {
 	out            printer
 	stderr         *os.File
-	afterInterrupt string // what to print after "interrupted"
+	progress       *progress // on standard error; nil: that is no terminal
+	afterInterrupt string    // what to print after "interrupted"
 
 	json    string
 	tier    string
@@ -72,6 +73,10 @@ func (a *app) command() *cobra.Command {
 		if a.json == "/dev/stdout" { // may be redirected to a file, which must not be replaced
 			a.json = "-"
 		}
+		if a.quiet {
+			a.progress, a.out.progress = nil, nil
+		}
+		a.phase(c.Name())
 		return refuseEmpty(c.Flags())
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {

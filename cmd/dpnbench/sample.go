@@ -218,11 +218,10 @@ func (s *sampling) draw(ctx context.Context, e *engine.Engine, m *dpn.Model,
 			s.burn = s.steps / 2
 		}
 	}
-	b := s.bar(s.steps, s.Method)
+	report := s.phase(s.Method)
 	c, err := m.Potential().Langevin(ctx, e, x, potential.LangevinOptions{
 		Adjusted: s.Method == "mala", Steps: s.steps, Burn: s.burn, StepSize: s.stepSize,
-		Temperature: s.Temperature, Seed: s.Seed, Progress: func(done int) { set(b, done) }})
-	finish(b)
+		Temperature: s.Temperature, Seed: s.Seed, Progress: func(done int) { report(done, s.steps) }})
 	if err != nil {
 		return x, err
 	}

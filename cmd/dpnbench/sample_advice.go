@@ -52,6 +52,6 @@ func (s *sampling) advise(ctx context.Context, e *engine.Engine, m *dpn.Model, s
 		}
 	}
 	c.Warning = what + "; " + proposal
-	s.log(func() {}).Warn(c.Warning)
+	s.log().Warn(c.Warning)
 	return nil
 }

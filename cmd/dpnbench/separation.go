@@ -240,9 +240,8 @@ func (z *features) measure(ctx context.Context, e *engine.Engine) (*separationRe
 
 func (z *features) measureEpoch(ctx context.Context, o separation.Options, layers []separation.LayerInput,
 	folder string) (*separation.Depth, error) {
-	b := z.bar(len(layers), strings.TrimSpace("separation "+folder))
-	depth, err := separation.MeasureDepth(ctx, layers, o, func(done int) { set(b, done) })
-	finish(b)
+	report := z.phase(strings.TrimSpace("separation " + folder))
+	depth, err := separation.MeasureDepth(ctx, layers, o, func(done int) { report(done, len(layers)) })
 	if err != nil && ctx.Err() == nil {
 		err = fmt.Errorf("--features: %w", err)
 	}

@@ -25,7 +25,6 @@ import (
 	"dpnbench/internal/regular"
 	"dpnbench/plot"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/pflag"
 )
 
@@ -196,6 +195,7 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if t.resume {
 		named.Data = nearModel(c.Data, t.dataNear, flags)
 	}
+	t.dataPhase(named.Data)
 	data, err := openData(ctx, named, true, nil)
 	if err == nil {
 		t.noteData(data)
@@ -226,7 +226,7 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 		return fmt.Errorf("--val-data %s: %w", c.ValData, err)
 	}
 	if v := t.validate; v != nil && sameSamples(v, data.Test) {
-		t.log(func() {}).Warn("the validation samples are the test samples: what chooses the best epoch cannot test it",
+		t.log().Warn("the validation samples are the test samples: what chooses the best epoch cannot test it",
 			"val-data", c.ValData)
 	}
 	if n := data.Train.Len(); flags.Changed("batch") && c.Batch > n {
@@ -362,9 +362,9 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 	if t.resume {
 		t.afterInterrupt = fmt.Sprintf("; continue with: %s", t.again())
 	}
-	opt, finished := t.fitOptions(c)
-	res, failed := m.Fit(ctx, e, data.Train, opt)
-	finished()
+	t.phase("place centres")
+	res, failed := m.Fit(ctx, e, data.Train, t.fitOptions(c, trained))
+	t.phase("evaluate")
 	var unsaved *dpn.UnsavedError
 	if errors.As(failed, &unsaved) {
 		failed = fmt.Errorf("%w%s", failed, t.afterInterrupt)
@@ -407,6 +407,7 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 		return r, failed
 	}
 	if !complete {
+		t.phase("write results")
 		if err := t.save(r, data.Name); err != nil {
 			return r, fmt.Errorf("--out %s: %w", t.out, err)
 		}
@@ -431,23 +432,8 @@ func (t *training) save(r *trainResult, data string) error {
 	return files.Commit()
 }
 
-// fitOptions returns the options of the training, which print its progress. finished removes the
-// progress bar.
-func (t *training) fitOptions(c dpn.Config) (opt dpn.FitOptions, finished func()) {
-	var b *progressbar.ProgressBar
-	showing := ""
-	progress := func(what string, done, all int) {
-		if what != showing {
-			finish(b)
-			b, showing = t.bar(all, what), what
-		}
-		set(b, done)
-	}
-	clear := func() {
-		if b != nil {
-			b.Clear()
-		}
-	}
+// fitOptions returns the options of the training with so many samples, which print its progress.
+func (t *training) fitOptions(c dpn.Config, samples int) dpn.FitOptions {
 	stale := []string{resultFile, demoFile} // of an earlier run, they do not belong to the new model
 	if t.demo {
 		stale = stale[:1]
@@ -456,18 +442,24 @@ func (t *training) fitOptions(c dpn.Config) (opt dpn.FitOptions, finished func()
 	for i, name := range stale {
 		stale[i] = filepath.Join(t.out, name)
 	}
-	opt = dpn.FitOptions{Validation: t.validate, Dir: t.out, Resume: t.resume, Stale: stale, Log: t.log(clear),
+	var em, denoise func(done, all int)
+	line := &trainLine{progress: t.app.progress, settings: c, samples: samples}
+	return dpn.FitOptions{Validation: t.validate, Dir: t.out, Resume: t.resume, Stale: stale, Log: t.log(),
 		CheckpointUpdates:  t.every,
 		CheckpointInterval: time.Duration(t.minutes * float64(time.Minute)),
-		OnEM:               func(done, all int) { progress("EM", done, all) },
-		OnPrepare: func(done, all int) {
-			if progress("denoise", done, all); done == all {
-				finish(b)
-				b = nil
+		OnEM: func(done, all int) {
+			if em == nil {
+				em = t.phase("EM")
 			}
+			em(done, all)
+		},
+		OnPrepare: func(done, all int) {
+			if denoise == nil {
+				denoise = t.phase("denoise")
+			}
+			denoise(done, all)
 		},
 		OnEpoch: func(h dpn.Epoch) {
-			clear()
 			if stride := (c.Epochs + mostEpochLines - 1) / mostEpochLines; h.Epoch%stride == 0 ||
 				h.Epoch == c.Epochs || h.Epoch == 1 {
 				t.noteEpoch(h, c.Epochs, c.Steps)
@@ -477,9 +469,8 @@ func (t *training) fitOptions(c dpn.Config) (opt dpn.FitOptions, finished func()
 			t.afterInterrupt = fmt.Sprintf(": %s and %s are saved, continue with: %s", format.Count(epochs, "epoch"),
 				format.Count(updates, "update"), t.again())
 		},
-		OnStep: func(done, all int, loss float64) { progress("train", done, all) },
+		OnStep: line.step,
 	}
-	return opt, func() { finish(b) }
 }
 
 // again is the command that goes on with this training.

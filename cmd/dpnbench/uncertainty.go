@@ -19,7 +19,6 @@ import (
 	"dpnbench/plot"
 	"dpnbench/report"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -220,15 +219,9 @@ func (u *uncertainty) other(ctx context.Context, m *dpn.Model, most int) (test, 
 // results with the error.
 func (u *uncertainty) measure(ctx context.Context, e *engine.Engine, m *dpn.Model, data *dataset.Data,
 	opt study.UncertaintyOptions) (*uncertaintyResult, error) {
-	var b *progressbar.ProgressBar
-	opt.Progress = func(done, all int) {
-		if b == nil {
-			b = u.bar(all, "uncertainty")
-		}
-		set(b, done)
-	}
+	opt.Progress = u.phase("uncertainty")
 	s, err := study.MeasureUncertainty(ctx, e, m, data.Test, opt)
-	finish(b)
+	u.progress.end()
 	if err != nil {
 		return nil, u.model.blame(m, err)
 	}

@@ -55,35 +55,35 @@ type AnalyzeOptions struct {
 	Subsets int
 	// Seed of draws and subsets.
 	Seed uint64
-	// Progress, unless nil, is called after each measurement.
-	Progress func(done, all int)
+	// Progress, unless nil, is told before each measurement what is done, what the measurement takes and what all
+	// take, and at the end that all is done; in about the milliseconds of two cores.
+	Progress func(done, next, all int)
 }
 
 // Analyze measures separation at every layer and after every ascent step on the
 // images of s.
 func Analyze(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set,
 	opt AnalyzeOptions) (*Analysis, error) {
+	w := &work{costs: analysisCosts(m, s, opt), progress: opt.Progress}
+	a, err := analyze(ctx, e, m, s, opt, w)
+	if err == nil {
+		w.next()
+	}
+	return a, err
+}
+
+// curved are the layers that have curves.
+var curved = []string{"input", "features", "denoised"}
+
+// analyze is Analyze that tells its progress to w.
+func analyze(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, opt AnalyzeOptions,
+	w *work) (*Analysis, error) {
 	if err := m.CheckLabelled(s); err != nil {
 		return nil, err
 	}
 	n, steps := s.Len(), m.Config.Steps
 	a := &Analysis{Samples: n}
-	done, all := 0, max(steps, 1)+3
 	identity := m.PixelFeatures() // features are the input
-	if identity {
-		all--
-	}
-	curves := []string{"input", "features", "denoised"}
-	if opt.Subsets > 0 {
-		if all += 3; identity {
-			all--
-		}
-	}
-	advance := func() {
-		if done++; opt.Progress != nil {
-			opt.Progress(done, all)
-		}
-	}
 	measure := func(list *[]separation.Layer, name string, x engine.Matrix) error {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -95,6 +95,7 @@ func Analyze(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set
 		if err := m.CheckOutput(x, what, "image", 0); err != nil {
 			return err
 		}
+		w.next()
 		set := separation.Set{X: x.Data, Dim: x.Cols, Labels: s.Labels}
 		o := separation.Options{Engine: e, Draws: opt.Draws, Seed: opt.Seed}
 		if list == &a.Layers {
@@ -109,14 +110,13 @@ func Analyze(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set
 		if list == &a.Layers {
 			a.Sets = append(a.Sets, set)
 		}
-		advance()
-		if opt.Subsets > 0 && slices.Contains(curves, name) {
+		if opt.Subsets > 0 && slices.Contains(curved, name) {
+			w.next()
 			points, err := separation.Curve(ctx, e, set, separation.CurveOptions{Subsets: opt.Subsets, Seed: opt.Seed})
 			if err != nil {
 				return err
 			}
 			a.Curves = append(a.Curves, separation.LayerCurve{Layer: name, Points: points})
-			advance()
 		}
 		return nil
 	}

@@ -49,13 +49,12 @@ type LawShape struct {
 
 // Images of a Study.
 const (
-	walkWrong        = 10 // that are misclassified, of a walk
-	walkMost         = 20 // of a walk in all
-	pathsPerClass    = 10
-	pathsMost        = 500 // in all
-	fixedImages      = 500 // whose fixed points are looked for
-	fixedSteps       = 500 // after which an image counts as not converged
-	studyBeyondSteps = 4   // what a study does after the analysis, for the progress
+	walkWrong     = 10 // that are misclassified, of a walk
+	walkMost      = 20 // of a walk in all
+	pathsPerClass = 10
+	pathsMost     = 500 // in all
+	fixedImages   = 500 // whose fixed points are looked for
+	fixedSteps    = 500 // after which an image counts as not converged
 )
 
 // StudyOptions are the settings of Study. The zero value is ready to use.
@@ -70,19 +69,8 @@ type StudyOptions struct {
 // dimensions take half a second a component unless they are flat, the draws of the analysis as long as its
 // AnalyzeOptions ask for.
 func Run(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, opt StudyOptions) (*Study, error) {
-	progress := opt.Progress
-	done := 0
-	advance := func(all int) {
-		if done++; progress != nil {
-			progress(done, all)
-		}
-	}
-	all := 0
-	opt.Progress = func(_, analysis int) {
-		all = analysis + studyBeyondSteps
-		advance(all)
-	}
-	a, err := Analyze(ctx, e, m, s, opt.AnalyzeOptions)
+	w := &work{costs: append(analysisCosts(m, s, opt.AnalyzeOptions), studyCosts(m, s, opt)...), progress: opt.Progress}
+	a, err := analyze(ctx, e, m, s, opt.AnalyzeOptions, w)
 	if err != nil {
 		return nil, err
 	}
@@ -105,6 +93,7 @@ func Run(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, op
 	}
 	t.Accuracy = float64(s.Len()-t.Wrong) / float64(s.Len())
 
+	w.next()
 	features, denoised := a.Sets[1], a.Sets[2]
 	both := slices.Concat(features.X, denoised.X)
 	if t.Plane, err = separation.FitPCA(ctx, both, features.Dim, 2, e.Threads()); err != nil {
@@ -117,23 +106,23 @@ func Run(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, op
 	if t.Paths, err = TraceImages(ctx, e, m, s, paths[:min(len(paths), pathsMost)], m.Config.Steps); err != nil {
 		return nil, err
 	}
-	advance(all)
+	w.next()
 	if t.Landscape, err = MeasureLandscape(ctx, e, m.Potential()); err != nil {
 		return nil, err
 	}
-	advance(all)
+	w.next()
 	followed := s.Slice(0, min(fixedImages, s.Len()))
 	t.FixedPoints, err = FindFixedPoints(ctx, e, m, followed, FixedPointOptions{MaxSteps: fixedSteps}, nil)
 	if err != nil {
 		return nil, err
 	}
-	advance(all)
+	w.next()
 	if opt.Train != nil && m.Config.Gradient != "detached" {
 		if t.Moves, err = MeasureCentreMoves(ctx, e, m, opt.Train); err != nil {
 			return nil, err
 		}
 	}
-	advance(all)
+	w.next()
 	return t, nil
 }
 

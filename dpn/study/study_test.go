@@ -70,14 +70,14 @@ func TestStudy(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		done, all := 0, 0
+		done, next, all := 0, 0, 0
 		s, err := Run(ctx, e, m, test,
 			StudyOptions{Train: train, AnalyzeOptions: AnalyzeOptions{Draws: 20, Subsets: 2, Seed: 5,
-				Progress: func(d, a int) {
-					if d != done+1 {
-						t.Errorf("progress goes from %d to %d", done, d)
+				Progress: func(d, n, a int) {
+					if d != done+next || all != 0 && a != all {
+						t.Errorf("progress goes from %d of %d to %d of %d, want %d", done, all, d, a, done+next)
 					}
-					done, all = d, a
+					done, next, all = d, n, a
 				}}})
 		if err != nil {
 			t.Fatal(err)
