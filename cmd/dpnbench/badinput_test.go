@@ -242,7 +242,7 @@ func (b *badInput) evaluation(t *testing.T) {
 // commands covers the other commands.
 func (b *badInput) commands(t *testing.T) {
 	fails(t, []string{"bench", "--suite", ""}, "--suite: expected a value")
-	fails(t, []string{"bench", "comprae", "a", "b"}, `no subcommand "comprae", expected compare or none`)
+	fails(t, []string{"bench", "comprae", "a", "b"}, `no subcommand "comprae"; did you mean "compare"?`)
 	fails(t, []string{"bench", "--pin=foo"}, `--pin "foo": expected true or false`)
 	fails(t, []string{"check", "--kernel", "none"}, "--kernel", `"none"`)
 	fails(t, []string{"check", "--case", "matmul:q=1"}, "--case", `"q"`, "m, k, n")

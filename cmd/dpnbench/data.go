@@ -38,12 +38,7 @@ func dataCommand(a *app) *cobra.Command {
 		Example: `  dpnbench data info iris.csv
   dpnbench data fetch fashion-mnist
   dpnbench train --data fashion-mnist`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return fmt.Errorf("data: no subcommand %q, expected info, convert or fetch", args[0])
-			}
-			return nil
-		},
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(infoDataCommand(a), convertCommand(a), fetchCommand(a))
@@ -57,6 +52,8 @@ func fetchCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fetch " + names,
 		Short: "Download MNIST or Fashion-MNIST",
+
+		ValidArgs: source.Named(),
 		Long: `Download the four files of MNIST or Fashion-MNIST, verify the SHA-256 of what they hold, and put
 them where --data searches for them: a folder of their name in the user's cache directory, or the
 folder of --out. An interrupted download is resumed.`,

@@ -43,6 +43,8 @@ func (d *dataFlags) add(c *cobra.Command, train bool) {
 	f.IntVar(&d.testSize, "test-size", 0, "the first `N` test samples (digits: draw N); 0: all")
 	f.Uint64Var(&d.seed, "data-seed", 1, "`SEED` of the built-in digits, and of --test-share")
 	d.addReading(f)
+	group(f, dataGroup, "data", "train-size", "test-size", "data-seed", "format", "label", "drop", "test-share", "size",
+		"channels")
 }
 
 // addReading adds the flags that say how files are read.

@@ -57,6 +57,7 @@ func (a *app) run(ctx context.Context, args []string) (status int) {
 			status = exitInternal
 		}
 	}()
+	a.args = args
 	root := a.command()
 	root.SetArgs(args)
 	root.SetOut(a.out.File)

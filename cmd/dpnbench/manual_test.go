@@ -52,7 +52,7 @@ func TestManual(t *testing.T) {
 			}
 		}
 		for _, s := range c.Commands() {
-			if s.IsAvailableCommand() || s.Name() == "help" {
+			if s.IsAvailableCommand() || s.Name() == "help" || s.IsAdditionalHelpTopicCommand() {
 				page(s)
 			}
 		}
@@ -85,7 +85,11 @@ func manualPage(c *cobra.Command) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, ".TH \"%s\" 1 \"\" \"dpnbench\" \"User commands\"\n", strings.ToUpper(pageName(c)))
 	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(pageName(c)), roff(c.Short))
-	fmt.Fprintf(&b, ".SH SYNOPSIS\n\\fB%s\\fR\n", roff(c.UseLine()))
+	use := c.UseLine()
+	if !c.Runnable() {
+		use = "dpnbench help " + c.Name()
+	}
+	fmt.Fprintf(&b, ".SH SYNOPSIS\n\\fB%s\\fR\n", roff(use))
 	fmt.Fprintf(&b, ".SH DESCRIPTION\n.nf\n%s\n.fi\n", roff(strings.TrimRight(c.Long, "\n")))
 	flags := func(title string, set *pflag.FlagSet) {
 		if !set.HasAvailableFlags() {
@@ -120,7 +124,7 @@ func manualPage(c *cobra.Command) []byte {
 		also = append(also, pageName(c.Parent()))
 	}
 	for _, s := range c.Commands() {
-		if s.IsAvailableCommand() || s.Name() == "help" {
+		if s.IsAvailableCommand() || s.Name() == "help" || s.IsAdditionalHelpTopicCommand() {
 			also = append(also, pageName(s))
 		}
 	}

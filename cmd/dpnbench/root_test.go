@@ -39,49 +39,67 @@ func TestEmptyFlags(t *testing.T) {
 	}
 }
 
-// TestHelp checks that every command has examples in its help.
-func TestHelp(t *testing.T) {
-	var examples func(c *cobra.Command)
-	examples = func(c *cobra.Command) {
+// everyCommand calls f with the words of every command and text of help.
+func everyCommand(f func(c *cobra.Command, words []string)) {
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		f(c, strings.Fields(c.CommandPath())[1:])
 		for _, s := range c.Commands() {
-			examples(s)
+			walk(s)
 		}
-		if !c.HasParent() { // it only leads to others
+	}
+	walk((&app{}).command())
+}
+
+// TestHelp checks that every command has examples in its help, and that its lines fit into helpWidth columns.
+func TestHelp(t *testing.T) {
+	everyCommand(func(c *cobra.Command, words []string) {
+		out := succeed(t, append(words, "--help")...)
+		for line := range strings.Lines(out) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > helpWidth {
+				t.Errorf("%s: %d columns, want at most %d: %s", c.CommandPath(), n, helpWidth, line)
+			}
+		}
+		if !c.HasParent() || !c.Runnable() { // it only leads to others, or is a text
 			return
 		}
-		out := succeed(t, append(strings.Fields(c.CommandPath())[1:], "--help")...)
 		if !strings.Contains(out, "Examples:") || !strings.Contains(out, "  "+c.CommandPath()) {
 			t.Errorf("help of %s: %q", c.CommandPath(), out)
 		}
-	}
-	examples((&app{}).command())
-	if out := succeed(t, "help", "data", "fetch"); !strings.Contains(out, "dpnbench data fetch mnist") {
-		t.Errorf("help data fetch: %q", out)
+	})
+	for _, c := range []struct {
+		args string
+		want []string
+	}{
+		{"help data fetch", []string{"dpnbench data fetch mnist"}},
+		{"", []string{"Available Commands:", "Texts of help:\n  presets "}},
+		{"help presets", []string{"  setting  ", "All presets:"}},
+		{"train --help", []string{"Settings:\n      --preset", "Data:\n      --data ", "Network:\n      --extractor ",
+			"Potential:\n      --components ", "Training:\n      --gradient ", "Noise:\n      --noise-min ",
+			"Output:\n      --out ", "Flags:\n      --route ", "Global Flags:\n"}},
+	} {
+		out := succeed(t, strings.Fields(c.args)...)
+		for _, want := range c.want {
+			if _, after, found := strings.Cut(out, want); !found {
+				t.Errorf("%q: lacks %q", c.args, want)
+			} else {
+				out = after // in this order
+			}
+		}
 	}
 	fails(t, []string{"help", "foo"}, `no subcommand "foo", expected one of `, "train")
 	fails(t, []string{"help", "bench", "foo"}, `bench: no subcommand "foo", expected compare`)
 	fails(t, []string{"help", "train", "foo"}, `train takes no argument "foo"`)
-	if out := succeed(t); !strings.Contains(out, "Available Commands:") {
-		t.Errorf("dpnbench printed %q", out)
+	if out := succeed(t, "train", "--help"); strings.Contains(out, "All presets:") || strings.Count(out, "\n") > 160 {
+		t.Error("the help of train holds the table of presets, or is long")
 	}
 }
 
-// TestPresetList checks that the help of train describes every preset.
+// TestPresetList checks that the help describes every preset.
 func TestPresetList(t *testing.T) {
 	for _, p := range dpn.PresetTable() {
 		if p.Description == "" || !strings.Contains(presetList(), p.Description) {
 			t.Errorf("no description of preset %s", p.Name)
-		}
-	}
-}
-
-// TestHelpWidth checks that help texts fit into helpWidth columns.
-func TestHelpWidth(t *testing.T) {
-	for _, c := range (&app{}).command().Commands() {
-		for line := range strings.Lines(succeed(t, c.Name(), "--help")) {
-			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > helpWidth {
-				t.Errorf("%s: %d columns, want at most %d: %s", c.Name(), n, helpWidth, line)
-			}
 		}
 	}
 }

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
@@ -22,8 +20,8 @@ Settings come from a preset or from the TOML file of --config, then from flags. 
 come from the resumed folder. A preset fits itself to the data: a set of few samples gets more
 epochs, for as many updates as a large one, and at most as many components as it can place.
 
-%s
-%s
+"dpnbench help presets" lists the presets and every setting of each.
+
 Each epoch's line shows alpha*lambda, alpha times the largest eigenvalue of the precisions (from 2
 on, ascent steps can overshoot), and the number of active components (responsibility above 0.01 at
 the end of the ascent). train.json and metrics.jsonl hold more diagnostics, among them the cost of
@@ -48,7 +46,7 @@ func (t *training) command() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "train",
 		Short: "Train a network",
-		Long:  fmt.Sprintf(trainHelp, presetList(), presetTable()),
+		Long:  trainHelp,
 		Example: `  dpnbench train --preset compact --out runs/first
   dpnbench train --data mnist --preset published --steps 10
   dpnbench train --data path/to/idx --preset paper --epochs 1 --out runs/paper
@@ -64,8 +62,9 @@ func (t *training) command() *cobra.Command {
 	}
 	t.data.add(c, true)
 	f := c.Flags()
-	f.StringVar(&t.preset, "preset", "", "`NAME` of the preset to start from: "+
-		strings.Join(dpn.Presets(), ", ")+" (default: compact for images, tabular for vectors)")
+	f.SortFlags = false
+	f.StringVar(&t.preset, "preset", "", "`NAME` of the preset to start from, see \"dpnbench help presets\" "+
+		"(default: compact for images, tabular for vectors)")
 	f.StringVar(&t.config, "config", "", "TOML `FILE` with settings, instead of --preset")
 	f.StringVar(&t.out, "out", "", "`FOLDER` for the results")
 	f.BoolVar(&t.resume, "resume", false, "continue where the run in the folder of --out was saved last")
@@ -74,83 +73,102 @@ func (t *training) command() *cobra.Command {
 	f.Float64Var(&t.minutes, "checkpoint-minutes", defaultMinutes, "save the run after `M` minutes, also within an "+
 		"epoch; 0: never")
 	t.addExplain(c)
+	group(f, settingsGroup, "preset", "config")
+	group(f, outputGroup, "out", "resume", "overwrite", "checkpoint-every", "checkpoint-minutes", "explain")
 	t.flags = settingFlags(&t.settings)
 	f.AddFlagSet(t.flags)
 	return c
 }
 
-// settingFlags returns the flags of train that set a setting of c. Their names are those in the
-// TOML file.
+// trainSetting is a flag of train that sets a field of dpn.Config.
+type trainSetting struct {
+	value      any // pointer to the field
+	name, help string
+}
+
+// settingGroup are settings that the help lists together.
+type settingGroup struct {
+	title    string
+	settings []trainSetting
+}
+
+// settings lists the flags that set a setting of c. Their names are those in the TOML file.
+func settings(c *dpn.Config) []settingGroup {
+	return []settingGroup{
+		{dataGroup, []trainSetting{
+			{&c.Contrast, "contrast", "normalise each image: distance from the background at its border, scaled to " +
+				"[0, 1]"},
+			{&c.Centre, "centre", "centre each image by `KIND`: " + strings.Join(dataset.Centrings(), ", ") +
+				" (also slant and size); empty: as it is"},
+			{&c.ValSize, "val-size", "keep `N` training samples for validation, the same share of every class, drawn " +
+				"by --seed; -1: 10%"},
+			{&c.ValData, "val-data", "validate on the training samples of `WHAT` (as --data; " +
+				"without training samples there, its test samples), and train on all of --data"},
+		}},
+		{networkGroup, []trainSetting{
+			{&c.Extractor, "extractor", "`NAME` of the extractor: identity (features are pixels), or linear, mlp, " +
+				"conv, conv3 to --dim features"},
+			{&c.Hidden, "hidden", "`WIDTHS` of the hidden layers of the mlp extractor, such as 512-256; channels of " +
+				"the two convolutions of conv"},
+			{&c.Dim, "dim", "`N` features of the extractor"},
+			{&c.LayerNorm, "layer-norm", "normalise the features"},
+		}},
+		{potentialGroup, []trainSetting{
+			{&c.Components, "components", "`K` Gaussians in the mixture"},
+			{&c.Steps, "steps", "`N` ascent steps"},
+			{&c.Form, "form", "`FORM` of the precisions: " + strings.Join(potential.Forms(), ", ")},
+			{&c.Rank, "rank", "rank `R` of the forms lowrank and flat"},
+			{&c.Eps, "eps", "form flat: `FRACTION` of the precision that remains along U"},
+			{&c.Scale, "scale", "initial scale `S` of the precisions: A = S I; the factor of the other forms"},
+			{&c.Init, "init", "`METHOD` to initialise the centres: kmeans, classwise (k-means in each class), " +
+				"samples (random features), em or em-classwise (EM started from either k-means: centres, weights and " +
+				"precisions)"},
+			{&c.EMIterations, "em-iterations", "at most `N` iterations of EM"},
+			{&c.EMTolerance, "em-tolerance", "stop EM when the log-likelihood rises by less than `NATS` per image"},
+			{&c.EMRidge, "em-ridge", "least variance in EM, as a `FRACTION` of the mean variance of a feature"},
+			{&c.Alpha, "alpha", "initial `STEP` size of the ascent; with em at most 1 over the largest eigenvalue " +
+				"of the precisions"},
+		}},
+		{trainingGroup, []trainSetting{
+			{&c.Gradient, "gradient", "`KIND` of gradient: exact, or detached (only the classifier learns)"},
+			{&c.Epochs, "epochs", "`N` passes over the training samples"},
+			{&c.MaxUpdates, "max-updates", "stop after `N` updates; 0: no limit"},
+			{&c.Batch, "batch", "`N` samples per minibatch"},
+			{&c.Balance, "balance", "weigh the losses by class, in inverse proportion to its number of training " +
+				"samples"},
+			{&c.Optimiser, "optimiser", "`NAME` of the optimiser: adam or adadelta"},
+			{&c.LR, "lr", "learning `RATE` for extractor and classifier"},
+			{&c.PotentialLR, "potential-lr", "learning `RATE` for the potential: mu, c, alpha and precisions"},
+			{&c.ExtractorLR, "extractor-lr", "learning `RATE` for the extractor; 0: as --lr"},
+			{&c.AlphaLR, "alpha-lr", "learning `RATE` for the step size alpha; 0: as --potential-lr"},
+			{&c.Schedule, "schedule", "`NAME` of the schedule: constant, cosine (decay to 0) or decay (times 0.7 " +
+				"after each epoch)"},
+			{&c.Warmup, "warmup", "`FRACTION` of the updates over which the rates rise linearly"},
+			{&c.Clip, "clip", "largest `NORM` of the gradient; 0: no limit"},
+			{&c.NLL, "nll", "`WEIGHT` of the negative log-likelihood of the features under the mixture"},
+			{&c.Score, "score-matching", "`WEIGHT` of denoising score matching on the features"},
+			{&c.ScoreSigma, "score-sigma", "`STD` of the noise on features in score matching"},
+			{&c.Patience, "patience", "stop after `N` epochs without a lower validation loss; 0: never"},
+			{&c.Seed, "seed", "`SEED` of all random numbers of training"},
+		}},
+		{noiseGroup, []trainSetting{
+			{&c.NoiseMin, "noise-min", "smallest `STD` of the noise added to half of each minibatch, in levels of " +
+				"[0, 1] (vectors: in deviations of a feature)"},
+			{&c.NoiseMax, "noise-max", "largest `STD` of that noise; 0: no noise"},
+			{&c.Denoising, "denoising", "`WEIGHT` of the denoising loss: distance between the ends of noisy and " +
+				"clean features"},
+		}},
+	}
+}
+
+// settingFlags returns the flags of settings.
 func settingFlags(c *dpn.Config) *pflag.FlagSet {
 	f := pflag.NewFlagSet("settings", pflag.ContinueOnError)
-	for _, s := range []struct {
-		value      any // pointer to a field of c
-		name, help string
-	}{
-		{&c.Contrast, "contrast", "normalise each image: distance from the background at its border, scaled to [0, 1]"},
-		{&c.Centre, "centre", "centre each image by `KIND`: " + strings.Join(dataset.Centrings(), ", ") +
-			" (also slant and size); empty: as it is"},
-		{&c.Extractor, "extractor", "`NAME` of the extractor: identity (features are pixels), or linear, mlp, " +
-			"conv, conv3 to --dim features"},
-		{&c.Hidden, "hidden", "`WIDTHS` of the hidden layers of the mlp extractor, such as 512-256; channels of the " +
-			"two convolutions of conv"},
-		{&c.Dim, "dim", "`N` features of the extractor"},
-		{&c.LayerNorm, "layer-norm", "normalise the features"},
-		{&c.Components, "components", "`K` Gaussians in the mixture"},
-		{&c.Steps, "steps", "`N` ascent steps"},
-		{&c.Form, "form", "`FORM` of the precisions: " + strings.Join(potential.Forms(), ", ")},
-		{&c.Rank, "rank", "rank `R` of the forms lowrank and flat"},
-		{&c.Eps, "eps", "form flat: `FRACTION` of the precision that remains along U"},
-		{&c.Scale, "scale", "initial scale `S` of the precisions: A = S I; the factor of the other forms"},
-		{&c.Init, "init", "`METHOD` to initialise the centres: kmeans, classwise (k-means in each class), samples " +
-			"(random features), em or em-classwise (EM started from either k-means: centres, weights and precisions)"},
-		{&c.EMIterations, "em-iterations", "at most `N` iterations of EM"},
-		{&c.EMTolerance, "em-tolerance", "stop EM when the log-likelihood rises by less than `NATS` per image"},
-		{&c.EMRidge, "em-ridge", "least variance in EM, as a `FRACTION` of the mean variance of a feature"},
-		{&c.Alpha, "alpha", "initial `STEP` size of the ascent; with em at most 1 over the largest eigenvalue " +
-			"of the precisions"},
-		{&c.Gradient, "gradient", "`KIND` of gradient: exact, or detached (only the classifier learns)"},
-		{&c.Epochs, "epochs", "`N` passes over the training samples"},
-		{&c.MaxUpdates, "max-updates", "stop after `N` updates; 0: no limit"},
-		{&c.Batch, "batch", "`N` samples per minibatch"},
-		{&c.Balance, "balance", "weigh the losses by class, in inverse proportion to its number of training samples"},
-		{&c.Optimiser, "optimiser", "`NAME` of the optimiser: adam or adadelta"},
-		{&c.LR, "lr", "learning `RATE` for extractor and classifier"},
-		{&c.PotentialLR, "potential-lr", "learning `RATE` for the potential: mu, c, alpha and precisions"},
-		{&c.ExtractorLR, "extractor-lr", "learning `RATE` for the extractor; 0: as --lr"},
-		{&c.AlphaLR, "alpha-lr", "learning `RATE` for the step size alpha; 0: as --potential-lr"},
-		{&c.Schedule, "schedule", "`NAME` of the schedule: constant, cosine (decay to 0) or decay (times 0.7 after " +
-			"each epoch)"},
-		{&c.Warmup, "warmup", "`FRACTION` of the updates over which the rates rise linearly"},
-		{&c.Clip, "clip", "largest `NORM` of the gradient; 0: no limit"},
-		{&c.NoiseMin, "noise-min", "smallest `STD` of the noise added to half of each minibatch, in levels of " +
-			"[0, 1] (vectors: in deviations of a feature)"},
-		{&c.NoiseMax, "noise-max", "largest `STD` of that noise; 0: no noise"},
-		{&c.Denoising, "denoising", "`WEIGHT` of the denoising loss: distance between the ends of noisy and clean " +
-			"features"},
-		{&c.NLL, "nll", "`WEIGHT` of the negative log-likelihood of the features under the mixture"},
-		{&c.Score, "score-matching", "`WEIGHT` of denoising score matching on the features"},
-		{&c.ScoreSigma, "score-sigma", "`STD` of the noise on features in score matching"},
-		{&c.Patience, "patience", "stop after `N` epochs without a lower validation loss; 0: never"},
-		{&c.ValSize, "val-size", "keep `N` training samples for validation, the same share of every class, drawn by " +
-			"--seed; -1: 10%"},
-		{&c.ValData, "val-data", "validate on the training samples of `WHAT` (as --data; " +
-			"without training samples there, its test samples), and train on all of --data"},
-		{&c.Seed, "seed", "`SEED` of all random numbers of training"},
-	} {
-		switch v := s.value.(type) {
-		case *string:
-			f.StringVar(v, s.name, "", s.help)
-		case *bool:
-			f.BoolVar(v, s.name, false, s.help)
-		case *int:
-			f.IntVar(v, s.name, 0, s.help)
-		case *uint64:
-			f.Uint64Var(v, s.name, 0, s.help)
-		case *float64:
-			f.Float64Var(v, s.name, 0, s.help)
-		default:
-			panic(fmt.Sprintf("no flag for a setting of type %T", v))
+	f.SortFlags = false
+	for _, g := range settings(c) {
+		for _, s := range g.settings {
+			s.define(f)
+			group(f, g.title, s.name)
 		}
 	}
 	allowEmpty(f, "hidden") // no hidden layers
@@ -158,69 +176,20 @@ func settingFlags(c *dpn.Config) *pflag.FlagSet {
 	return f
 }
 
-// presetList describes the presets.
-func presetList() string {
-	var b strings.Builder
-	for _, p := range dpn.PresetTable() {
-		fmt.Fprintf(&b, "  %-12s  %s\n", p.Name, p.Description)
+// define adds the flag.
+func (s trainSetting) define(f *pflag.FlagSet) {
+	switch v := s.value.(type) {
+	case *string:
+		f.StringVar(v, s.name, "", s.help)
+	case *bool:
+		f.BoolVar(v, s.name, false, s.help)
+	case *int:
+		f.IntVar(v, s.name, 0, s.help)
+	case *uint64:
+		f.Uint64Var(v, s.name, 0, s.help)
+	case *float64:
+		f.Float64Var(v, s.name, 0, s.help)
+	default:
+		panic(fmt.Sprintf("no flag for a setting of type %T", v))
 	}
-	return b.String()
-}
-
-// presetTable lists the settings in which presets differ, by the names of their flags, and then
-// those that all share.
-func presetTable() string {
-	names := dpn.Presets()
-	var keys []string
-	values := map[string][]string{}
-	for i, name := range names {
-		c, err := dpn.Preset(name)
-		if err != nil {
-			panic(err) // a name from the list
-		}
-		for line := range strings.SplitSeq(strings.TrimSpace(c.TOML()), "\n") {
-			key, value, _ := strings.Cut(line, " = ")
-			if key == "alpha" {
-				value = fmt.Sprintf("%.4g", c.Alpha)
-			}
-			if i == 0 {
-				keys = append(keys, key)
-			}
-			values[key] = append(values[key], strings.Trim(value, `"`))
-		}
-	}
-	var shared, different []string
-	for _, key := range keys {
-		switch v := values[key]; {
-		case key == "preset":
-		case allEqual(v):
-			shared = append(shared, key+" "+cmp.Or(v[0], `""`))
-		default:
-			different = append(different, key)
-		}
-	}
-	const most = 8 // presets beside each other
-	var b strings.Builder
-	for at := 0; at < len(names); at += most {
-		to := min(at+most, len(names))
-		if at > 0 {
-			b.WriteString("\n")
-		}
-		w := tabwriter.NewWriter(&b, 0, 0, 1, ' ', 0)
-		fmt.Fprintf(w, "  setting\t%s\n", strings.Join(names[at:to], "\t"))
-		for _, key := range different {
-			fmt.Fprintf(w, "  %s\t%s\n", key, strings.Join(values[key][at:to], "\t"))
-		}
-		w.Flush()
-	}
-	return b.String() + "\n" + wrapped("All presets: "+strings.Join(shared, ", ")+".") + "\n"
-}
-
-func allEqual(values []string) bool {
-	for _, v := range values {
-		if v != values[0] {
-			return false
-		}
-	}
-	return true
 }

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"strings"
+
+	"dpnbench/bench"
+	"dpnbench/dataset"
+	"dpnbench/dataset/source"
+	"dpnbench/dpn"
+	"dpnbench/dpn/layer"
+	"dpnbench/dpn/potential"
+	"dpnbench/engine"
+	"dpnbench/engine/check"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// choices are the values of flags that a shell completes, by the name of the flag or of the command and the flag.
+var choices = map[string]func() []string{
+	"preset":        dpn.Presets,
+	"presets":       dpn.Presets,
+	"extractor":     fixed("identity", "linear", "mlp", "conv", "conv3"),
+	"form":          potential.Forms,
+	"init":          dpn.Inits,
+	"gradient":      fixed("exact", "detached"),
+	"optimiser":     fixed(dpn.Adam, dpn.Adadelta),
+	"schedule":      fixed(layer.Constant, layer.Cosine, layer.Decay),
+	"centre":        dataset.Centrings,
+	"channels":      fixed("grey", "rgb"),
+	"format":        source.Formats,
+	"export format": fixed("pytorch", "onnx", "npz"),
+	"kernel":        check.Kernels,
+	"bench suite":   bench.Suites,
+	"eval suite":    fixed("robustness", "mnist-c"),
+	"split":         fixed("test", "validation"),
+	"route":         fixed("auto", "dense", "sparse"),
+	"tier":          tierNames,
+	"corrupt":       corruptionNames,
+	"sample method": fixed("exact", "mala", "ula"),
+	"sample start":  fixed("exact", "data"),
+	"data":          dataNames,
+	"val-data":      dataNames,
+	"ood-data":      dataNames,
+}
+
+// endings are those of the files that a flag takes.
+var endings = map[string][]string{
+	"model":    {"safetensors"},
+	"baseline": {"safetensors"},
+	"config":   {"toml"},
+}
+
+func fixed(words ...string) func() []string { return func() []string { return words } }
+
+func dataNames() []string { return append([]string{"digits"}, source.Named()...) }
+
+func tierNames() []string {
+	names := []string{"auto"}
+	for _, t := range engine.Available() {
+		names = append(names, t.String())
+	}
+	return names
+}
+
+// corruptionNames are those of --corrupt, each with what follows it.
+func corruptionNames() []string {
+	var names []string
+	for _, k := range dataset.CorruptionKinds() {
+		if k.MNISTC() != "" {
+			names = append(names, k.Name)
+		} else {
+			names = append(names, k.Name+":")
+		}
+	}
+	return names
+}
+
+// completions adds to a command and those below it what a shell completes.
+func completions(c *cobra.Command) {
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		of, ok := choices[c.Name()+" "+f.Name]
+		if !ok {
+			of = choices[f.Name]
+		}
+		var complete cobra.CompletionFunc
+		switch {
+		case endings[f.Name] != nil:
+			complete = cobra.FixedCompletions(endings[f.Name], cobra.ShellCompDirectiveFilterFileExt)
+		case of != nil:
+			complete = func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+				return completed(f, of(), typed)
+			}
+		default:
+			return // files
+		}
+		if err := c.RegisterFlagCompletionFunc(f.Name, complete); err != nil {
+			panic(err) // the flag exists
+		}
+	})
+	for _, s := range c.Commands() {
+		completions(s)
+	}
+}
+
+// completed returns the values of a flag that go on from what is typed; of a list, its last element.
+func completed(f *pflag.Flag, values []string, typed string) ([]string, cobra.ShellCompDirective) {
+	directive := cobra.ShellCompDirectiveNoFileComp
+	before := ""
+	if _, slice := f.Value.(pflag.SliceValue); slice || f.Name == "corrupt" {
+		before = typed[:strings.LastIndex(typed, ",")+1]
+		directive |= cobra.ShellCompDirectiveNoSpace // a comma may follow
+	}
+	if strings.HasSuffix(f.Name, "data") {
+		directive = cobra.ShellCompDirectiveDefault // or a file
+	}
+	var list []string
+	for _, v := range values {
+		if v = before + v; strings.HasPrefix(v, typed) {
+			list = append(list, v)
+		}
+	}
+	return list, directive
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"dpnbench/dpn"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// TestCompletion asks what a shell completes.
+func TestCompletion(t *testing.T) {
+	for _, c := range []struct{ args, typed, want string }{
+		{"train --preset", "robust", "robust robust-small :4"},
+		{"reproduce trained --presets", "raw,cl", "raw,clean :6"},
+		{"train --data", "", "digits mnist fashion-mnist :0"},
+		{"uncertainty --ood-data", "f", "fashion-mnist :0"},
+		{"check --kernel", "matmul-", "matmul-packed matmul-at :4"},
+		{"bench --suite", "gemm,asc", "gemm,ascent gemm,ascent-sparse :6"},
+		{"eval --suite", "", "robustness mnist-c :4"},
+		{"eval --corrupt", "gaussian:0.3,mnistc-br", "gaussian:0.3,mnistc-brightness :6"},
+		{"denoise --corrupt", "salt", "saltpepper: :6"},
+		{"info --tier", "gen", "generic :4"},
+		{"data fetch", "f", "fashion-mnist :4"},
+		{"export --format", "o", "onnx :4"},
+		{"eval --model", "", "safetensors :8"},
+	} {
+		out, _, _ := dpnbench(t, append(append([]string{"__complete"}, strings.Fields(c.args)...), c.typed)...)
+		if got := strings.Join(strings.Fields(out), " "); got != c.want {
+			t.Errorf("%s %s: %q, want %q", c.args, c.typed, got, c.want)
+		}
+	}
+}
+
+// TestChoices gives train every value that a shell completes for a setting: each is one. Every choice belongs to a
+// flag.
+func TestChoices(t *testing.T) {
+	used := map[string]bool{}
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			for _, key := range []string{f.Name, c.Name() + " " + f.Name} {
+				used[key] = true
+			}
+		})
+		for _, s := range c.Commands() {
+			walk(s)
+		}
+	}
+	walk((&app{}).command())
+	for key := range choices {
+		if !used[key] {
+			t.Errorf("no flag for the choices %q", key)
+		}
+	}
+	for key := range endings {
+		if !used[key] {
+			t.Errorf("no flag for the endings %q", key)
+		}
+	}
+	var c dpn.Config
+	settingFlags(&c).VisitAll(func(f *pflag.Flag) {
+		if choices[f.Name] == nil || strings.HasSuffix(f.Name, "data") {
+			return
+		}
+		for _, v := range choices[f.Name]() {
+			var err error
+			if c, err = dpn.Preset("compact"); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Value.Set(v); err != nil {
+				t.Fatal(err)
+			}
+			var wrong *dpn.SettingError
+			if err := c.Validate(); errors.As(err, &wrong) && wrong.Setting == f.Name {
+				t.Errorf("--%s %s: %v", f.Name, v, err)
+			}
+		}
+	})
+}
