@@ -94,6 +94,9 @@ func (s Settings) command() string {
 	if s.Filter != "" {
 		c += " --filter " + quoted(s.Filter)
 	}
+	for _, shape := range s.Shapes {
+		c += " --shape " + quoted(shape)
+	}
 	if len(s.Tiers) == 1 {
 		c += " --tier " + quoted(s.Tiers[0])
 	}

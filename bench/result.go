@@ -186,7 +186,7 @@ func (r *Report) bandwidth(res *Result, g *benchmark, h hierarchy) {
 // bound compares a row with the roofline (Williams, Waterman and Patterson, 2009): the lower
 // of the peak and the read bandwidth of the level that holds operands and results.
 func (r *Report) bound(res *Result, g *benchmark, h hierarchy) {
-	if res.Suite == "peak" || g.host || res.Bytes == 0 && res.Flop == 0 {
+	if res.Suite == "peak" || g.host || res.Bytes == 0 && res.Flop == 0 || len(r.Bandwidth) == 0 {
 		return
 	}
 	perSecond := 0.0 // calls per second at the bound

@@ -59,7 +59,7 @@ func (r *runner) passes(ctx context.Context, progress func(done, all int, what s
 		}
 	}
 	if progress != nil {
-		progress(all, all, "")
+		progress(all, all, r.plan.benchmarks[len(r.plan.benchmarks)-1].suite)
 	}
 	return nil
 }

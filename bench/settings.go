@@ -3,6 +3,7 @@ package bench
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"regexp"
 	"runtime"
 	"slices"
@@ -14,11 +15,12 @@ import (
 
 // Settings say what is measured, and for how long.
 type Settings struct {
-	Extent  string   `json:"extent"`  // quick, usual or full
-	Suites  []string `json:"suites"`  // nil: all. Suite peak is always measured
-	Filter  string   `json:"filter"`  // regular expression on suite/name/shape
-	Tiers   []string `json:"tiers"`   // nil: quick takes the fastest, the others all
-	Threads []int    `json:"threads"` // nil: one, and all that the process may use
+	Extent  string   `json:"extent"`           // quick, usual or full
+	Suites  []string `json:"suites"`           // nil: all, and peak beside those that are named
+	Filter  string   `json:"filter"`           // regular expression on suite/name/shape
+	Shapes  []string `json:"shapes,omitempty"` // instead of the suites' own, such as m=300,k=700,n=50
+	Tiers   []string `json:"tiers"`            // nil: quick takes the fastest, the others all
+	Threads []int    `json:"threads"`          // nil: one, and all that the process may use
 
 	Passes      int     `json:"passes"`        // over all rows
 	Repetitions int     `json:"repetitions"`   // of a row in a pass
@@ -86,8 +88,16 @@ func (s *Settings) resolve() (*plan, error) {
 			return nil, fmt.Errorf("suite %q: expected one of %s", name, strings.Join(Suites(), ", "))
 		}
 	}
+	// Suite peak is measured beside other suites, but not beside rows of one's own choice: it takes longer than they.
+	limits := s.Filter == "" && len(s.Shapes) == 0 || slices.Contains(s.Suites, "peak")
 	if len(s.Suites) == 0 {
 		s.Suites = Suites()
+	}
+	rows := benchmarks(x)
+	if len(s.Shapes) > 0 {
+		if rows, err = s.shapes(); err != nil {
+			return nil, err
+		}
 	}
 	m := sysinfo.ReadMachine()
 	p := &plan{memory: memoryOf(&m, s.Memory)}
@@ -103,20 +113,77 @@ func (s *Settings) resolve() (*plan, error) {
 	}
 	p.threads = s.Threads
 	asked := 0 // rows
-	for _, g := range append(peakSuite(p.memory), benchmarks(x)...) {
-		matches := slices.Contains(s.Suites, g.suite) && filter.MatchString(g.id())
+	for _, g := range append(peakSuite(p.memory), rows...) {
+		matches := slices.Contains(s.Suites, g.suite) && filter.MatchString(g.id()) &&
+			(limits || g.suite != "peak" || len(s.Shapes) == 0)
 		if matches {
 			p.rows(&g, func(engine.Tier, int) { asked++ })
 		}
-		if matches || g.suite == "peak" {
+		if matches || limits && g.suite == "peak" {
 			p.benchmarks = append(p.benchmarks, g)
 		}
 	}
 	if asked == 0 {
+		if s.Filter == "" {
+			return nil, fmt.Errorf("shape %q: too much work for tier %s, expected at most %.0f flop",
+				strings.Join(s.Shapes, " "), strings.Join(s.Tiers, ", "), maxGenericFlop)
+		}
 		return nil, fmt.Errorf("filter %q: no row of the suites %s matches on tier %s",
 			s.Filter, strings.Join(s.Suites, ", "), strings.Join(s.Tiers, ", "))
 	}
 	return p, nil
+}
+
+// shapes returns the rows of all shapes.
+func (s *Settings) shapes() (rows []benchmark, err error) {
+	for _, shape := range s.Shapes {
+		of, err := ofShape(shape)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(of, func(g benchmark) bool { return slices.Contains(s.Suites, g.suite) }) {
+			return nil, fmt.Errorf("shape %q: is one of suite %s, not of %s", shape, of[0].suite,
+				strings.Join(s.Suites, ", "))
+		}
+		free := sysinfo.AvailableMemory()
+		for _, g := range of {
+			if need := g.footprint(); need > mostMemory*free {
+				return nil, fmt.Errorf("shape %q: needs %s, expected at most %.0f%% of the %s available", shape,
+					FormatBytes(int(min(need, math.MaxInt64/2))), 100*mostMemory, FormatBytes(int(free)))
+			}
+			if !slices.ContainsFunc(rows, func(h benchmark) bool { return h.id() == g.id() }) {
+				rows = append(rows, g)
+			}
+		}
+	}
+	return rows, nil
+}
+
+// Row is a row that a run would have.
+type Row struct {
+	ID      string `json:"id"` // suite/name/shape, which a filter selects
+	Tier    string `json:"tier"`
+	Threads int    `json:"threads"`
+}
+
+// Rows lists those of a run with the settings.
+func (s Settings) Rows() ([]Row, error) {
+	p, err := s.resolve()
+	if err != nil {
+		return nil, err
+	}
+	var rows []Row
+	for i := range p.benchmarks {
+		g := &p.benchmarks[i]
+		p.rows(g, func(t engine.Tier, threads int) {
+			tier := t.String()
+			if g.host {
+				tier = hostTier
+			}
+			rows = append(rows, Row{g.id(), tier, threads})
+		})
+	}
+	return rows, nil
 }
 
 // tiers returns the tiers that the settings name, or those of an extent.

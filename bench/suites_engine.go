@@ -202,15 +202,20 @@ func quadSuite() []benchmark {
 		if k > 20 || batch != 128 {
 			x = Full
 		}
-		flop, _ := ascentCosts(d, k, 1, batch)
-		bytes := 4 * (float64(k*d*d) + float64(batch*d) + float64(batch) + float64(k*batch)) // P_i and x, phi and r
-		all = append(all, benchmark{
-			suite: "quad", name: "potential", extent: x, params: params("d", d, "k", k, "batch", batch),
-			flop: flop, bytes: bytes, items: float64(batch),
-			setup: func() (setupFunc, error) { return newPotentialCase(d, k, batch).on, nil },
-		})
+		all = append(all, quad(x, d, k, batch))
 	}
 	return all
+}
+
+// quad is the potential and the responsibilities of a batch of points.
+func quad(x Extent, d, k, batch int) benchmark {
+	flop, _ := ascentCosts(d, k, 1, batch)
+	bytes := 4 * (float64(k*d*d) + float64(batch*d) + float64(batch) + float64(k*batch)) // P_i and x, phi and r
+	return benchmark{
+		suite: "quad", name: "potential", extent: x, params: params("d", d, "k", k, "batch", batch),
+		flop: flop, bytes: bytes, items: float64(batch),
+		setup: func() (setupFunc, error) { return newPotentialCase(d, k, batch).on, nil },
+	}
 }
 
 // potentialCase evaluates phi and r at a batch of points.
@@ -405,19 +410,24 @@ func backwardSuite() []benchmark {
 		{Quick, [4]int{64, 20, 30, 128}}, {Usual, [4]int{784, 20, 10, 128}}, {Usual, [4]int{16, 20, 30, 128}},
 		{Full, [4]int{256, 20, 30, 128}}, {Full, [4]int{64, 10, 5, 128}}, {Full, [4]int{64, 20, 30, 16}},
 	} {
-		d, k, n, batch := s.at[0], s.at[1], s.at[2], s.at[3]
-		flop, bytes := ascentCosts(d, k, n, batch)
-		fd, fk := float64(d), float64(k)
-		all = append(all, benchmark{
-			suite: "backward", name: "forward+backward", extent: s.Extent,
-			params: params("d", d, "k", k, "n", n, "batch", batch),
-			// Besides: A_i and dA_i, and V before and after.
-			cost: 3*flop + 2*fk*fd*fd*fd, bytes: bytes + 4*(2*fk*fd*fd+2*fd*float64(batch)), items: float64(batch),
-			memory: trainingMemory(d, k, n, batch),
-			setup:  func() (setupFunc, error) { return newBackwardCase(d, k, n, batch, 2*flop).on, nil },
-		})
+		all = append(all, backward(s.Extent, s.at))
 	}
 	return append(all, lowRankOf(Usual, "backward", "lowrank forward+backward", "raw"))
+}
+
+// backward is an ascent and its backward pass: s has d, k, n and the batch.
+func backward(x Extent, s [4]int) benchmark {
+	d, k, n, batch := s[0], s[1], s[2], s[3]
+	flop, bytes := ascentCosts(d, k, n, batch)
+	fd, fk := float64(d), float64(k)
+	return benchmark{
+		suite: "backward", name: "forward+backward", extent: x,
+		params: params("d", d, "k", k, "n", n, "batch", batch),
+		// Besides: A_i and dA_i, and V before and after.
+		cost: 3*flop + 2*fk*fd*fd*fd, bytes: bytes + 4*(2*fk*fd*fd+2*fd*float64(batch)), items: float64(batch),
+		memory: trainingMemory(d, k, n, batch),
+		setup:  func() (setupFunc, error) { return newBackwardCase(d, k, n, batch, 2*flop).on, nil },
+	}
 }
 
 // trainingMemory is about how many bytes an ascent and its backward pass take: P_i, dP_i

@@ -38,6 +38,11 @@ Columns:
            that holds operands and results can transfer them
   note     ! if the row is unreliable; the reason is below the table
 
+Suite peak measures the machine itself: the FMA units, and streams from each memory level. It is
+part of every run, except with --filter or --shape: then only by --suite peak,SUITE. --shape takes
+the parameters of one or several suites: gemm m,k,n; quad d,k,batch; ascent and backward
+d,k,n,batch; reduce and optim n.
+
 Without --tier, --quick measures the fastest tier, otherwise all tiers are measured (pure Go on
 small work only). Here --threads accepts several numbers: 1,2. Leave the machine idle during a
 run; disturbances are reported.`
@@ -51,6 +56,9 @@ func benchCommand(a *app) *cobra.Command {
 		Example: `  dpnbench bench --quick                       # about a minute, longer on a busy machine
   dpnbench bench --suite gemm,ascent --json run.json --html run.html
   dpnbench bench --filter 'gemm/packed/m=128' --tier avx2 --threads 1
+  dpnbench bench --list --full --suite gemm    # which rows are there?
+  dpnbench bench --shape m=300,k=700,n=50      # products of one's own shape
+  dpnbench bench --shape d=100,k=20,n=10,batch=64 --suite ascent --quick
   dpnbench bench --full --json full.json       # all sweeps, on one, two and all threads
   dpnbench bench --quick --suite gemm --repetitions 100  # more samples, for a shared machine
   dpnbench bench --quick --go-bench old.txt    # for benchstat
@@ -62,6 +70,9 @@ func benchCommand(a *app) *cobra.Command {
 	f.StringSliceVar(&b.settings.Suites, "suite", nil, "`SUITES` to run (default all)")
 	f.StringVar(&b.settings.Filter, "filter", "", "only rows whose suite/name/shape matches the regular `EXPRESSION`")
 	allowEmpty(f, "filter") // all rows
+	f.StringArrayVar(&b.settings.Shapes, "shape", nil, "rows of this `SHAPE` instead of the suites' own, such as "+
+		"m=300,k=700,n=50 (repeatable)")
+	f.BoolVar(&b.list, "list", false, "list the rows that these flags select, and measure nothing")
 	f.BoolVar(&b.quick, "quick", false, "fewer rows and repetitions: about a minute, longer on a busy machine")
 	f.BoolVar(&b.full, "full", false, "more rows: all sweeps")
 	f.IntVar(&b.settings.Repetitions, "repetitions", 0,
@@ -82,6 +93,7 @@ type benchmark struct {
 	*app
 	settings    bench.Settings
 	quick, full bool
+	list        bool
 	html        string
 	goBench     string
 }
@@ -131,6 +143,9 @@ func (b *benchmark) run(ctx context.Context) error {
 	if err := b.settings.Check(); err != nil {
 		return fmt.Errorf("--%w", err)
 	}
+	if b.list {
+		return b.listRows()
+	}
 	files := b.files()
 	for _, o := range [][2]string{{"--html", b.html}, {"--go-bench", b.goBench}} {
 		if o[1] == "-" {
@@ -152,6 +167,24 @@ func (b *benchmark) run(ctx context.Context) error {
 		return err
 	}
 	return b.conclude(ctx, r, err)
+}
+
+// listRows does what --list asks for.
+func (b *benchmark) listRows() error {
+	if err := b.files().Check(); err != nil {
+		return err
+	}
+	rows, err := b.settings.Rows()
+	if err != nil {
+		return fmt.Errorf("--%w", err)
+	}
+	for i, r := range rows {
+		if i == 0 || r.ID != rows[i-1].ID { // else on another tier or number of threads
+			b.printf("%s\n", r.ID)
+		}
+	}
+	b.note("%s, each on its tiers and numbers of threads (--tier, --threads)\n", format.Count(len(rows), "row"))
+	return b.writeJSON(rows)
 }
 
 // conclude prints and writes what a run measured, and returns how it ended.
@@ -205,11 +238,13 @@ func (b *benchmark) show(r *bench.Report) {
 	b.note("\nclock %.2f GHz (%.2f to %.2f)\n\n", r.Clock.Hz/1e9, r.Clock.Lowest/1e9, r.Clock.Most/1e9)
 	b.table(peakRows(r))
 	b.note("\n")
-	b.table(bandwidthRows(r))
-	b.note("\n")
+	if streams := bandwidthRows(r); len(streams) > 1 {
+		b.table(streams)
+		b.note("\n")
+	}
 	rows, limits := resultRows(r)
 	if len(rows) > 1 {
-		b.table(rows)
+		b.keyed(rowKeys, rows)
 	}
 	for _, line := range marks(r) {
 		b.printf("! %s\n", line)
@@ -217,9 +252,16 @@ func (b *benchmark) show(r *bench.Report) {
 	for _, w := range r.Warnings {
 		b.printf("warning: %s\n", w)
 	}
-	b.note("%s, each checked against the reference first, and %s of suite peak, in %.0f s\n",
-		format.Count(len(r.Results)-limits, "row"), format.Count(limits, "row"), r.Seconds)
+	of := fmt.Sprintf("and %s of suite peak", format.Count(limits, "row"))
+	if limits == 0 {
+		of = "no roof without suite peak (--suite peak,SUITE)"
+	}
+	b.note("%s, each checked against the reference first, %s, in %.0f s\n", format.Count(len(r.Results)-limits, "row"),
+		of, r.Seconds)
 }
+
+// rowKeys are the first columns of resultRows, which name a row.
+const rowKeys = 5
 
 func peakRows(r *bench.Report) [][]string {
 	rows := [][]string{{"tier", "threads", "peak GFLOP/s", "of 2 FMA units"}}

@@ -20,7 +20,7 @@ func TestBench(t *testing.T) {
 	longtest.Need(t)
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
-	args := []string{"bench", "--quick", "--suite", "gemm", "--filter", "packed/m=128,k=64,n=64", "--threads", "1",
+	args := []string{"bench", "--quick", "--suite", "peak,gemm", "--filter", "packed/m=128,k=64,n=64", "--threads", "1",
 		"--memory", "4000000"}
 	out := succeed(t, with(args, "--json", path("a.json"), "--html", path("a.html"), "--go-bench", path("a.txt"))...)
 	for _, want := range []string{"packed", "m=128,k=64,n=64", "clock", "L2",
@@ -182,6 +182,20 @@ func TestBenchCompareSays(t *testing.T) {
 	}
 }
 
+// TestBenchList lists rows without measuring anything.
+func TestBenchList(t *testing.T) {
+	args := []string{"bench", "--list", "--shape", "m=300,k=700,n=50", "--tier", "generic", "--threads", "1,2"}
+	want := "gemm/packed/m=300,k=700,n=50\ngemm/plain nn/m=300,k=700,n=50\n4 rows, "
+	if out := succeed(t, args...); !strings.HasPrefix(out, want) {
+		t.Errorf("printed %q, want %q", out, want)
+	}
+	var rows []bench.Row
+	if err := json.Unmarshal([]byte(succeed(t, with(args, "--json", "-")...)), &rows); err != nil || len(rows) != 4 ||
+		rows[3] != (bench.Row{ID: "gemm/plain nn/m=300,k=700,n=50", Tier: "generic", Threads: 2}) {
+		t.Errorf("rows %v, error %v", rows, err)
+	}
+}
+
 func TestBenchBadInput(t *testing.T) {
 	dir := t.TempDir()
 	other := filepath.Join(dir, "other.json")
@@ -191,6 +205,7 @@ func TestBenchBadInput(t *testing.T) {
 	fails(t, []string{"bench", "--suite", "gemms"}, `--suite "gemms"`, "expected one of peak, gemm")
 	fails(t, []string{"bench", "--filter", "("}, "--filter", "missing closing )")
 	fails(t, []string{"bench", "--filter", "nothing"}, "--filter", "no row")
+	fails(t, []string{"bench", "--shape", "m=1,k=0,n=1"}, `--shape "m=1,k=0,n=1": "k=0"`)
 	fails(t, []string{"bench", "--quick", "--full"}, "--quick and --full")
 	fails(t, []string{"bench", "--threads", "1,1"}, "--threads 1,1")
 	same := filepath.Join(dir, "same")
