@@ -3,7 +3,6 @@ package report
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
@@ -466,9 +465,8 @@ func (u Uncertainty) facts() []Fact {
 	m := u.Model
 	facts := []Fact{{"Data", dataFact(m, u.Data, u.Study.Samples)}}
 	for _, t := range u.unknownTasks() {
-		name := strings.ToUpper(t.Name[:1]) + t.Name[1:]
-		facts = append(facts, Fact{name, fmt.Sprintf("%s: %s", format.CountThousands(t.Unknown, u.Model.Shape.Sample()),
-			t.Meaning)})
+		facts = append(facts, Fact{"Unknown, " + t.Name, fmt.Sprintf("%s: %s",
+			format.CountThousands(t.Unknown, u.Model.Shape.Sample()), t.Meaning)})
 	}
 	temperature := u.text().Say("no temperature")
 	switch k := u.Study.Calibration; {

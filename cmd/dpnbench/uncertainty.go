@@ -28,17 +28,17 @@ images, and whether its probabilities are calibrated. The scores:
 
 %s
 The out-of-distribution images are uniform noise; the inverted test images; the test images
-rotated by 90 degrees (some of which, such as zeros, still look right); and images of another
-source: the built-in digits, unless the model was trained on them, or those of --ood-data. Images
-of another size are resized. For vectors they are uniform noise, and vectors of which every feature
-is taken from another sample.
+rotated by 90 degrees (some of which, such as zeros, still look right); and images of other
+sources: those of --ood-data, or else the built-in digits, unless the model was trained on them.
+Images of another size are resized, and all are normalised as the model's training images were. For
+vectors they are uniform noise, and vectors of which every feature is taken from another sample.
 
 The output lists the AUROC (1: perfect separation, 0.5: chance); the FPR, the fraction of unknown
 images accepted at the threshold that accepts 95%% of the known ones (both with half the width of
 the 95%% interval); the expected calibration error before and after temperature scaling; and which
 score to use for which purpose. Scores are selected, and the temperature is fitted, on the
-validation images of the training, never on test images. The folder of --out (default:
-"uncertainty" beside the model) gets
+validation images of the training and training images of --ood-data, never on test images. The
+folder of --out (default: "uncertainty" beside the model) gets
 
   report.html        a self-contained page: summary, tables, all figures
   uncertainty.json   every number
@@ -53,7 +53,7 @@ func uncertaintyCommand(a *app) *cobra.Command {
 		Long:  fmt.Sprintf(uncertaintyHelp, scoreList()),
 		Example: `  dpnbench uncertainty --model runs/first/model.safetensors
   dpnbench uncertainty --model runs/robust-1/model.safetensors --data mnist --out uncertainty
-  dpnbench uncertainty --model runs/first/model.safetensors --ood-data mnist --json -`,
+  dpnbench uncertainty --model runs/first/model.safetensors --ood-data mnist,fashion-mnist --json -`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return u.run(c.Context(), c.Flags()) },
 	}
@@ -61,8 +61,8 @@ func uncertaintyCommand(a *app) *cobra.Command {
 	u.data.addValidation(c)
 	u.model.add(c, "steps")
 	f := c.Flags()
-	f.StringVar(&u.oodData, "ood-data", "",
-		"`WHAT` to use as the other source: digits, mnist, fashion-mnist, or a file or folder")
+	f.StringSliceVar(&u.oodData, "ood-data", nil,
+		"`SOURCES` of other images: digits, mnist, fashion-mnist, files or folders, separated by commas")
 	f.Uint64Var(&u.seed, "seed", 1, "random `SEED` of the noise")
 	f.StringVar(&u.out, "out", "", "`FOLDER` for page, numbers and figures")
 	return c
@@ -82,7 +82,7 @@ type uncertainty struct {
 	*app
 	data    dataFlags
 	model   modelFlags
-	oodData string
+	oodData []string
 	out     string
 	seed    uint64
 }
@@ -93,7 +93,7 @@ type uncertaintyResult struct {
 	Model         string     `json:"model"`
 	Preset        string     `json:"preset"`
 	Data          string     `json:"data"`
-	OODData       string     `json:"ood_data"` // empty: no other source
+	OODData       []string   `json:"ood_data"` // empty: no other source
 	Tier          string     `json:"tier"`
 	Threads       int        `json:"threads"`
 	Seed          uint64     `json:"seed"`
@@ -102,20 +102,25 @@ type uncertaintyResult struct {
 }
 
 func (u *uncertainty) run(ctx context.Context, flags *pflag.FlagSet) error {
+	if err := u.checkSources(); err != nil {
+		return err
+	}
 	m, err := u.model.load(u.app, flags)
 	if err != nil {
 		return err
 	}
 	trained, c := m.Config, m.Config
 	u.data.settle(flags, &c)
-	if u.oodData == "" && c.Data != "digits" && m.Shape.Channels == 1 {
-		u.oodData = "digits"
+	if len(u.oodData) == 0 && c.Data != "digits" && m.Shape.Channels == 1 {
+		u.oodData = []string{"digits"}
 	}
 	if u.out == "" {
 		u.out = filepath.Join(filepath.Dir(u.model.path), "uncertainty")
 	}
 	files := u.model.files(u.app, m, &u.data, flags)
-	files.Input("of --ood-data "+u.oodData, source.InputFiles(u.oodData)...)
+	for _, spec := range u.oodData {
+		files.Input("of --ood-data "+spec, source.InputFiles(spec)...)
+	}
 	files.Folder("--out", u.out, output.Names(uncertaintyFiles()...), uncertaintyFile)
 	if err := files.Check(); err != nil {
 		return err
@@ -143,7 +148,7 @@ func (u *uncertainty) run(ctx context.Context, flags *pflag.FlagSet) error {
 			return err
 		}
 	}
-	if opt.Other, opt.OtherValidation, err = u.other(ctx, m, data.Test.Len()); err != nil {
+	if err := u.others(ctx, m, data.Test, &opt); err != nil {
 		return err
 	}
 	r, err := u.measure(ctx, e, m, data, opt)
@@ -153,66 +158,112 @@ func (u *uncertainty) run(ctx context.Context, flags *pflag.FlagSet) error {
 	return err
 }
 
-// mostOther is the number of images of the other source used to select scores.
-const mostOther = 2000
+// Limits of the other sources.
+const (
+	mostOther   = 2000 // images of each, used to select scores
+	mostSources = 8
+)
 
-// other returns at most most images of the other source, and different ones to select scores with;
-// nil if there is no other source.
-func (u *uncertainty) other(ctx context.Context, m *dpn.Model, most int) (test, choosing *study.Unknown, err error) {
-	if u.oodData == "" {
-		return nil, nil, nil
+// checkSources refuses too many other sources, and one that is named twice.
+func (u *uncertainty) checkSources() error {
+	if len(u.oodData) > mostSources {
+		return fmt.Errorf("--ood-data: %d sources, expected at most %d", len(u.oodData), mostSources)
 	}
-	if u.oodData == m.Config.Data {
-		return nil, nil, fmt.Errorf("--ood-data %s: is the model's own data, expected another source", u.oodData)
+	for i, spec := range u.oodData {
+		if slices.Contains(u.oodData[:i], spec) {
+			return fmt.Errorf("--ood-data: %s is named twice", spec)
+		}
+	}
+	return nil
+}
+
+// others sets the images of the other sources: of each at most as many as there are test images, and different ones
+// to select scores with.
+func (u *uncertainty) others(ctx context.Context, m *dpn.Model, test *dataset.Set,
+	opt *study.UncertaintyOptions) error {
+	files := 0
+	for _, spec := range u.oodData {
+		o := otherSource{spec: spec, name: spec, model: m}
+		if spec != "digits" && !slices.Contains(source.Named(), spec) {
+			files++
+			o.name = otherName(files)
+		}
+		if err := o.open(ctx, test); err != nil {
+			return err
+		}
+		opt.Others = append(opt.Others, *o.test)
+		if o.choosing != nil {
+			opt.OthersValidation = append(opt.OthersValidation, *o.choosing)
+		}
+	}
+	return nil
+}
+
+// otherName names the i-th file or folder of other images, from 1.
+func otherName(i int) string {
+	if i == 1 {
+		return "other"
+	}
+	return fmt.Sprintf("other-%d", i)
+}
+
+// otherSource is a source of --ood-data. Its images are normalised as the model's are.
+type otherSource struct {
+	spec, name     string
+	model          *dpn.Model
+	test, choosing *study.Unknown // choosing is nil without training images
+}
+
+// open reads the images, at most as many as test has. They must be others.
+func (o *otherSource) open(ctx context.Context, test *dataset.Set) error {
+	m := o.model
+	own := fmt.Errorf("--ood-data %s: is the model's own data, expected another source", o.spec)
+	if o.spec == m.Config.Data {
+		return own
 	}
 	opt := source.Options{Seed: m.Config.DataSeed, Memory: sysinfo.AvailableMemory()}
-	name := "other"
-	switch {
-	case u.oodData == "digits":
-		name = "digits"
-		opt.TrainSize, opt.TestSize = mostOther, most
-	case slices.Contains(source.Named(), u.oodData):
-		name = u.oodData
+	if o.spec == "digits" {
+		opt.TrainSize, opt.TestSize = mostOther, test.Len()
 	}
-	d, err := source.OpenContext(ctx, u.oodData, opt)
+	d, err := source.OpenContext(ctx, o.spec, opt)
 	if ctx.Err() != nil {
-		return nil, nil, ctx.Err()
+		return ctx.Err()
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("--ood-data: %s", strings.TrimSuffix(err.Error(), ": "+os.ErrNotExist.Error()))
-	}
-	meaning := d.Shape().Samples() + " of another source, " + d.Name
-	if name == "digits" {
-		meaning = "the built-in digits, in another handwriting than the model's"
+		return fmt.Errorf("--ood-data: %s", strings.TrimSuffix(err.Error(), ": "+os.ErrNotExist.Error()))
 	}
 	if err := needTest(d); err != nil {
-		return nil, nil, fmt.Errorf("--ood-%s", strings.TrimPrefix(err.Error(), "--"))
+		return fmt.Errorf("--ood-%s", strings.TrimPrefix(err.Error(), "--"))
 	}
 	if d.Test.Shape != m.Shape && (!m.Shape.IsImage() || d.Test.Channels != m.Shape.Channels) {
-		return nil, nil, fmt.Errorf("--ood-data %s: samples of %v, the model expects %v", u.oodData, d.Test.Shape,
-			m.Shape)
+		return fmt.Errorf("--ood-data %s: samples of %v, the model expects %v", o.spec, d.Test.Shape, m.Shape)
 	}
-	if d.Test.Shape != m.Shape {
-		meaning += fmt.Sprintf(", resized from %d x %d", d.Test.Rows, d.Test.Cols)
+	if n := min(d.Test.Len(), test.Len()); sameSamples(d.Test.Slice(0, n), test.Slice(0, n)) {
+		return own
 	}
-	part := func(s *dataset.Set, most int) (*study.Unknown, error) {
-		s = s.Slice(0, min(most, s.Len()))
-		if s.Shape != m.Shape {
-			if s, err = s.Resize(m.Shape.Rows, m.Shape.Cols); err != nil {
-				return nil, fmt.Errorf("--ood-data %s: %w", u.oodData, err)
-			}
+	if o.test, err = o.part(d, d.Test, test.Len()); err != nil || d.Train == nil {
+		return err
+	}
+	o.choosing, err = o.part(d, d.Train, mostOther)
+	return err
+}
+
+// part returns the first samples of s, a part of d, in the model's shape.
+func (o *otherSource) part(d *dataset.Data, s *dataset.Set, most int) (*study.Unknown, error) {
+	meaning := s.Samples() + " of another source, " + source.Title(d.Name)
+	if o.spec == "digits" {
+		meaning = "the built-in digits"
+	}
+	s = s.Slice(0, min(most, s.Len()))
+	if shape := o.model.Shape; s.Shape != shape {
+		meaning += fmt.Sprintf(", resized from %d x %d", s.Rows, s.Cols)
+		var err error
+		if s, err = s.Resize(shape.Rows, shape.Cols); err != nil {
+			return nil, fmt.Errorf("--ood-data %s: %w", o.spec, err)
 		}
-		s.Labels = nil // which are not used and may be unknown to the model
-		return &study.Unknown{Name: name, Meaning: meaning, Images: s}, nil
 	}
-	if test, err = part(d.Test, most); err != nil {
-		return nil, nil, err
-	}
-	if d.Train == nil {
-		return test, nil, nil
-	}
-	choosing, err = part(d.Train, mostOther)
-	return test, choosing, err
+	s.Labels = nil // which are not used and may be unknown to the model
+	return &study.Unknown{Name: o.name, Meaning: meaning, Images: s}, nil
 }
 
 // measure measures a model, prints the tables and writes the results. If writing fails, it returns the
@@ -229,7 +280,7 @@ func (u *uncertainty) measure(ctx context.Context, e *engine.Engine, m *dpn.Mode
 		Threads: e.Threads(), Seed: u.seed}
 	u.print(found)
 	r := &uncertaintyResult{UncertaintyStudy: s, Model: u.model.path, Preset: m.Config.Preset, Data: data.Name,
-		OODData: u.oodData,
+		OODData: append([]string{}, u.oodData...),
 		Tier:    found.Tier, Threads: found.Threads, Seed: u.seed, WeightsSHA256: m.WeightsSHA256(), Config: m.Config}
 	if err := u.write(found, r); err != nil {
 		return r, fmt.Errorf("--out %s: %w", u.out, err)
@@ -290,7 +341,11 @@ const uncertaintyFile = "uncertainty.json"
 // optionalFigures returns the names of the figures that are drawn only with some data.
 func optionalFigures() []string {
 	figures := []string{"roc-misread", "examples"}
-	for _, set := range append(source.Named(), "digits", "other", "inverted", "rotated", "shuffled", "misread") {
+	sets := append(source.Named(), "digits", "inverted", "rotated", "shuffled", "misread")
+	for i := range mostSources {
+		sets = append(sets, otherName(i+1))
+	}
+	for _, set := range sets {
 		figures = append(figures, "histogram-"+set)
 	}
 	return figures

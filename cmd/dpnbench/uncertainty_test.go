@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"dpnbench/dataset"
 	"dpnbench/dataset/source"
 	"dpnbench/dpn"
 	"dpnbench/internal/longtest"
@@ -25,12 +27,37 @@ func onDigits(t *testing.T) (model, folder string) {
 	return filepath.Join(folder, dpn.ModelFile), folder
 }
 
+// testDigits writes the test images of onDigits, in reversed order if asked, with training images that are nearly
+// black: they have another mean and deviation than those of the model.
+func testDigits(t *testing.T, reversed bool) string {
+	t.Helper()
+	test := dataset.Digits(1, dataset.TestFirst, 200)
+	if reversed {
+		var at []int32
+		for i := range test.Len() {
+			at = append(at, int32(test.Len()-1-i))
+		}
+		test = test.Pick(at)
+	}
+	train := dataset.Digits(1, 0, 20)
+	for i := range train.Pixels {
+		train.Pixels[i] /= 16
+	}
+	var b bytes.Buffer
+	if err := source.WriteNPZ(&b, &dataset.Data{Train: train, Test: test, Classes: dataset.Numbered(10)}); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "digits.npz")
+	write(t, path, b.Bytes())
+	return path
+}
+
 // uncertaintyNumbers is a part of the JSON.
 type uncertaintyNumbers struct {
 	Samples, Wrong int
 	Accuracy       float64
-	ChosenOn       string `json:"chosen_on"`
-	OODData        string `json:"ood_data"`
+	ChosenOn       string   `json:"chosen_on"`
+	OODData        []string `json:"ood_data"`
 	Scores         []map[string]any
 	Tasks          []struct {
 		Name           string
@@ -50,14 +77,15 @@ func (n uncertaintyNumbers) tasks() string {
 	return strings.Join(names, " ")
 }
 
-// TestUncertainty measures a network on digits: tables, page, figures and JSON keys exist. The
-// other source is there, resized, only with --ood-data.
+// TestUncertainty measures a network on digits: tables, page, figures and JSON keys exist. Other sources are there,
+// resized and normalised as the model's images are, only with --ood-data.
 func TestUncertainty(t *testing.T) {
 	long(t)
 	model, run := onDigits(t)
 	other, folder, js := t.TempDir(), filepath.Join(run, "uncertainty"), filepath.Join(t.TempDir(), "u.json")
 	idx(t, other, 50)
-	text := succeed(t, "uncertainty", "--model", model, "--ood-data", other, "--json", js)
+	reversed := testDigits(t, true)
+	text := succeed(t, "uncertainty", "--model", model, "--ood-data", other+","+reversed, "--json", js)
 	for _, want := range []string{"200 images of digits", "AUROC", "FPR", "displacement", "logits divided by T",
 		"- To detect images of a kind", "- To detect misclassified images", "expected calibration error",
 		filepath.Join(folder, "report.html")} {
@@ -76,21 +104,28 @@ func TestUncertainty(t *testing.T) {
 	if !reflect.DeepEqual(n, same) {
 		t.Error("--json and uncertainty.json differ")
 	}
-	if n.tasks() != "uniform inverted rotated other misread" || n.Samples != 200 || n.ChosenOn != "validation" ||
-		n.OODData != other || len(n.Scores) != 7 || n.Advice["unknown"] == "" || n.Advice["misread"] == "" ||
+	if n.tasks() != "uniform inverted rotated other other-2 misread" || n.Samples != 200 ||
+		n.ChosenOn != "validation" || !slices.Equal(n.OODData, []string{other, reversed}) || len(n.Scores) != 8 ||
+		n.Advice["unknown"] == "" || n.Advice["misread"] == "" ||
 		len(n.SHA) != 64 {
 		t.Errorf("uncertainty.json: %+v", n)
 	}
 	for _, task := range n.Tasks {
 		for _, key := range []string{"score", "auroc", "auroc_ci", "fpr95", "fpr95_ci", "threshold"} {
-			if len(task.Scores) != 7 || task.Scores[0][key] == nil {
+			if len(task.Scores) != 8 || task.Scores[0][key] == nil {
 				t.Errorf("uncertainty.json: no %q of %s", key, task.Name)
 			}
 		}
 	}
-	if n.Tasks[3].Unknown != 50 || n.Tasks[4].Unknown != n.Wrong || n.Calibration["before"]["ece"] == nil ||
-		n.Calibration["after"]["ece"] == nil || n.Calibration["temperature"]["samples"] != 60.0 {
+	if n.Tasks[3].Unknown != 50 || n.Tasks[4].Unknown != 200 || n.Tasks[5].Unknown != n.Wrong ||
+		n.Calibration["before"]["ece"] == nil || n.Calibration["after"]["ece"] == nil ||
+		n.Calibration["temperature"]["samples"] != 60.0 {
 		t.Errorf("uncertainty.json: %+v", n)
+	}
+	for _, score := range n.Tasks[4].Scores {
+		if score["auroc"] != 0.5 {
+			t.Errorf("the same images as another source: AUROC %v of %v", score["auroc"], score["score"])
+		}
 	}
 	page, err := os.ReadFile(filepath.Join(folder, "report.html"))
 	if err != nil {
@@ -113,8 +148,8 @@ func TestUncertainty(t *testing.T) {
 			t.Errorf("figures %q, want %q", got, want)
 		}
 	}
-	figures("histogram-uniform", "histogram-inverted", "histogram-rotated", "histogram-other", "histogram-misread",
-		"roc-unknown", "roc-misread", "reliability", "examples")
+	figures("histogram-uniform", "histogram-inverted", "histogram-rotated", "histogram-other", "histogram-other-2",
+		"histogram-misread", "roc-unknown", "roc-misread", "reliability", "examples")
 
 	// Without --ood-data digits have no other source; its figure of the earlier run is removed.
 	if out := succeed(t, "uncertainty", "--model", model, "--test-size", "100", "--quiet", "--json",
@@ -123,7 +158,7 @@ func TestUncertainty(t *testing.T) {
 	}
 	n = uncertaintyNumbers{}
 	load(t, js, &n)
-	if n.tasks() != "uniform inverted rotated misread" || n.Samples != 100 || n.OODData != "" {
+	if n.tasks() != "uniform inverted rotated misread" || n.Samples != 100 || len(n.OODData) != 0 {
 		t.Errorf("%+v", n)
 	}
 	figures("histogram-uniform", "histogram-inverted", "histogram-rotated", "histogram-misread", "roc-unknown",
@@ -144,7 +179,7 @@ func TestUncertaintyThreads(t *testing.T) {
 		load(t, filepath.Join(out, "uncertainty", "uncertainty.json"), &v)
 		delete(v, "tier")
 		delete(v, "threads")
-		if v["ood_data"] != "digits" || len(v["tasks"].([]any)) < 4 {
+		if !reflect.DeepEqual(v["ood_data"], []any{"digits"}) || len(v["tasks"].([]any)) < 4 {
 			t.Errorf("%v", v)
 		}
 		if first == nil {
@@ -164,6 +199,9 @@ func TestUncertaintyRefuses(t *testing.T) {
 	fails(t, []string{"uncertainty"}, "--model: expected a model file")
 	fails(t, []string{"uncertainty", "--model", "none"}, "--model", "none", "no such file")
 	fails(t, with(base, "--ood-data", "digits"), "--ood-data digits: is the model's own data")
+	fails(t, with(base, "--ood-data", testDigits(t, false)), "--ood-data ", "is the model's own data")
+	fails(t, with(base, "--ood-data", run+","+run), "--ood-data: "+run+" is named twice")
+	fails(t, with(base, "--ood-data", "a,b,c,d,e,f,g,h,i"), "--ood-data: 9 sources, expected at most 8")
 	fails(t, with(base, "--ood-data", "none"), "--ood-data", "none")
 	fails(t, with(base, "--ood-data", ""), "--ood-data: expected a value")
 	fails(t, with(base, "--data", "none"), "--data", "none")
@@ -201,7 +239,7 @@ func TestUncertaintyInBrowser(t *testing.T) {
 // TestUncertaintyFiles checks that the figure of every other source by name is a file of the command: it is removed
 // when a later run does not draw it.
 func TestUncertaintyFiles(t *testing.T) {
-	for _, name := range append(source.Named(), "digits", "other") {
+	for _, name := range append(source.Named(), "digits", otherName(1), otherName(mostSources)) {
 		for _, file := range figureFiles("histogram-" + name) {
 			if !slices.Contains(uncertaintyFiles(), file) {
 				t.Errorf("%s is no file of uncertainty", file)

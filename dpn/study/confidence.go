@@ -25,6 +25,7 @@ const (
 	scorePhi0 = iota
 	scorePhiN
 	scoreDisplacement
+	scoreScaled
 	scoreEntropy0
 	scoreEntropyN
 	scoreSoftmax
@@ -35,6 +36,9 @@ var confidenceScores = []ConfidenceScore{
 	{"phi_0", "φ(x_0)", "the potential at the features, before the ascent", false},
 	{"phi_n", "φ(x_n)", "the potential where the ascent ends", false},
 	{"displacement", "|x_n − x_0|", "how far the ascent moves the features", true},
+	// Little ink is near everything, so a faint image has a high phi_0 and a short displacement. Of the powers of |x_0|
+	// the root separates best: see docs/uncertainty.md.
+	{"scaled", "|x_n − x_0| / √|x_0|", "the displacement over the root of the length of the features", true},
 	{"entropy_0", "ln H(r) at x_0", "log of the entropy of the responsibilities before the ascent", true},
 	{"entropy_n", "ln H(r) at x_n", "log of the entropy of the responsibilities where the ascent ends", true},
 	{"softmax", "max p", "the largest probability of the classifier", false},
@@ -123,11 +127,21 @@ func confidence(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.
 			}
 		}
 		for b := range hi - lo {
-			c.Values[scoreDisplacement][lo+b] = linalg.Distance(first.Row(b), last.Row(b))
+			moved := linalg.Distance(first.Row(b), last.Row(b))
+			c.Values[scoreDisplacement][lo+b] = moved
+			c.Values[scoreScaled][lo+b] = scaled(moved, first.Row(b))
 			c.Values[scoreSoftmax][lo+b], c.Values[scoreEnergy][lo+b] = softmaxScores(logits.Row(b))
 		}
 	}
 	return c, nil
+}
+
+// scaled returns the score of an ascent from x that moved it so far. Without a movement it is 0, whatever x.
+func scaled(moved float64, x []float32) float64 {
+	if moved == 0 {
+		return 0
+	}
+	return moved / math.Sqrt(linalg.Norm(linalg.Widen(x)))
 }
 
 // softmaxScores returns the largest softmax of a row of logits and the log of the sum of

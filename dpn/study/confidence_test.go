@@ -59,8 +59,9 @@ func TestConfidence(t *testing.T) {
 		return ev.R
 	}
 	for i := range at {
-		var move, sum float64
+		var move, length, sum float64
 		for j, v := range tr.XAt(0).Row(i) {
+			length += float64(v) * float64(v)
 			move += math.Pow(float64(tr.XAt(n).Row(i)[j])-float64(v), 2)
 		}
 		largest := math.Inf(-1)
@@ -72,6 +73,7 @@ func TestConfidence(t *testing.T) {
 			float64(tr.Phi[0][i]),
 			float64(tr.Phi[n][i]),
 			math.Sqrt(move),
+			math.Sqrt(move) / math.Sqrt(math.Sqrt(length)),
 			math.Log(entropy(reference(0, i))),
 			math.Log(entropy(reference(n, i))),
 			math.Exp(largest) / sum,
@@ -129,6 +131,18 @@ func TestConfidenceKnown(t *testing.T) {
 		if got := c.Known(i); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v, want %v", s.Name, got, want)
 		}
+	}
+}
+
+// Where nothing moves the score is 0, and features of length 0 are no fault.
+func TestScaled(t *testing.T) {
+	for _, c := range []struct{ moved, x, want float64 }{{0, 0, 0}, {0, 4, 0}, {3, 0, math.Inf(1)}, {3, 4, 1.5}} {
+		if got := scaled(c.moved, []float32{0, float32(c.x)}); got != c.want {
+			t.Errorf("moved %v from a length of %v: %v, want %v", c.moved, c.x, got, c.want)
+		}
+	}
+	if got := scaled(math.NaN(), []float32{1}); !math.IsNaN(got) {
+		t.Errorf("moved NaN: %v", got)
 	}
 }
 

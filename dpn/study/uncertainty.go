@@ -156,9 +156,9 @@ type UncertaintyOptions struct {
 	// Model.Validation): the temperature is fitted to them, and the scores to advise are
 	// chosen with them.
 	Validation *dataset.Set
-	// Other, unless nil, are images of another source, and OtherValidation different ones
-	// of it for the choice.
-	Other, OtherValidation *Unknown
+	// Others are images of other sources, and OthersValidation different ones of them for the
+	// choice, of each at most one set.
+	Others, OthersValidation []Unknown
 	// Progress, unless nil, is told how many of the passes over images are done.
 	Progress func(done, all int)
 }
@@ -169,16 +169,11 @@ type UncertaintyOptions struct {
 func MeasureUncertainty(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set,
 	opt UncertaintyOptions) (*UncertaintyStudy, error) {
 	u := &uncertaintyStudy{ctx: ctx, m: m, e: e, progress: opt.Progress}
-	unknowns := Unknowns(s, opt.Seed, 0)
-	if opt.Other != nil {
-		unknowns = append(unknowns, *opt.Other)
-	}
+	unknowns := append(Unknowns(s, opt.Seed, 0), opt.Others...)
 	var choosing []Unknown
 	if v := opt.Validation; v != nil && v.Len() > 0 {
 		choosing = Unknowns(v.Slice(0, min(v.Len(), mostChoosing)), opt.Seed, s.Len())
-		if opt.OtherValidation != nil {
-			choosing = append(choosing, *opt.OtherValidation)
-		}
+		choosing = append(choosing, opt.OthersValidation...)
 		u.all = len(choosing) + 1
 	}
 	u.all += len(unknowns) + 1

@@ -49,18 +49,18 @@ func TestStudyUncertainty(t *testing.T) {
 	if err != nil || held.Len() != 80 {
 		t.Fatalf("%d validation images, %v", held.Len(), err)
 	}
-	other := &Unknown{
+	other := []Unknown{{
 		Name:       "mirror",
 		Images:     shrink(dataset.TestFirst+1000, 50),
 		Corruption: dataset.Corruption{Name: "rotation", Severity: 180},
-	}
+	}}
 	var first []byte
 	var s *UncertaintyStudy
 	for _, threads := range []int{1, 3} {
 		done, all := 0, 0
 		s, err = MeasureUncertainty(ctx, newEngine(t, engine.WithThreads(threads), engine.WithEagerThreads()), m,
 			data.Test,
-			UncertaintyOptions{Seed: 3, Validation: held, Other: other, OtherValidation: other,
+			UncertaintyOptions{Seed: 3, Validation: held, Others: other, OthersValidation: other,
 				Progress: func(d, a int) {
 					if done++; d != done {
 						t.Errorf("progress %d of %d after %d calls", d, a, done)
