@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"log/slog"
@@ -38,11 +39,18 @@ func (o *printer) Write(b []byte) (int, error) {
 func (o *printer) printf(format string, args ...any) {
 	c := plain
 	switch {
-	case !o.colour:
 	case strings.HasPrefix(format, "! "), strings.HasPrefix(format, "warning: "):
 		c = doubtful
 	case strings.HasPrefix(format, "FAIL "):
 		c = bad
+	}
+	o.toned(c, format, args...)
+}
+
+// toned is printf in a colour, if there are colours.
+func (o *printer) toned(c tone, format string, args ...any) {
+	if !o.colour {
+		c = plain
 	}
 	o.Write([]byte(c.paint(folded(safe(format, args...), o.columns)))) // not WriteString, which is that of the file
 }
@@ -93,6 +101,13 @@ func (a *app) printf(format string, args ...any) {
 	}
 }
 
+// toned is printf in a colour, on a terminal that has colours.
+func (a *app) toned(c tone, format string, args ...any) {
+	if a.json != "-" {
+		a.out.toned(c, format, args...)
+	}
+}
+
 // note prints what is not a result, unless --quiet is set.
 func (a *app) note(format string, args ...any) {
 	if !a.quiet {
@@ -125,16 +140,24 @@ func (a *app) log() *slog.Logger {
 	return slog.New(slog.NewTextHandler(a.errs(), &slog.HandlerOptions{Level: level, ReplaceAttr: withoutTime}))
 }
 
-// errs returns standard error, above the line of progress.
+// errs returns standard error, above the line of progress. On a terminal, lines are broken between words, and warnings
+// have a colour.
 func (a *app) errs() io.Writer { return linesAbove{a.progress, a.stderr} }
 
-// linesAbove is a writer above the line of progress.
+// linesAbove is a file of messages above the line of progress.
 type linesAbove struct {
 	*progress
-	w io.Writer
+	file *os.File
 }
 
-func (o linesAbove) Write(b []byte) (int, error) { return o.progress.above(o.w, b) }
+func (o linesAbove) Write(b []byte) (int, error) {
+	text, c := folded(string(b), width(o.file)), plain
+	if coloured(o.file) && (bytes.Contains(b, []byte("level=WARN")) || bytes.HasPrefix(b, []byte("warning: "))) {
+		c = doubtful
+	}
+	_, err := o.above(o.file, []byte(c.paint(text)))
+	return len(b), err
+}
 
 // phase shows on a terminal that the command does something, and returns what its progress is reported to.
 func (a *app) phase(what string) func(done, all int) {

@@ -527,6 +527,9 @@ func (r *reproduction) write(out *reproduced, all bool) error {
 	return nil
 }
 
+// verdictTones are the colours of verdicts.
+var verdictTones = map[string]tone{reproduce.Reproduced: good, reproduce.NotReproduced: doubtful}
+
 // show prints the claims that were judged, and where the files are if they were written.
 func (r *reproduction) show(out *reproduced, written bool) {
 	if b := out.Robust; b != nil {
@@ -553,7 +556,8 @@ func (r *reproduction) show(out *reproduced, written bool) {
 		if c.Measured == "" {
 			continue
 		}
-		r.printf("%-36s %s: published %s, measured %s\n", verdict, c.Statement, c.Published, c.Measured)
+		r.toned(verdictTones[c.Verdict], "%-36s %s: published %s, measured %s\n", verdict, c.Statement, c.Published,
+			c.Measured)
 	}
 	r.printf("%s without a verdict in this run\n", format.Count(untested, "claim"))
 	if written {

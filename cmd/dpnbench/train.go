@@ -363,7 +363,7 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 		t.afterInterrupt = fmt.Sprintf("; continue with: %s", t.again())
 	}
 	t.phase("place centres")
-	res, failed := m.Fit(ctx, e, data.Train, t.fitOptions(c, trained))
+	res, failed := m.Fit(ctx, e, data.Train, t.fitOptions(c, trained, m.Shape.Samples()))
 	t.phase("evaluate")
 	var unsaved *dpn.UnsavedError
 	if errors.As(failed, &unsaved) {
@@ -432,8 +432,8 @@ func (t *training) save(r *trainResult, data string) error {
 	return files.Commit()
 }
 
-// fitOptions returns the options of the training with so many samples, which print its progress.
-func (t *training) fitOptions(c dpn.Config, samples int) dpn.FitOptions {
+// fitOptions returns the options of the training with so many samples, called noun, which print its progress.
+func (t *training) fitOptions(c dpn.Config, samples int, noun string) dpn.FitOptions {
 	stale := []string{resultFile, demoFile} // of an earlier run, they do not belong to the new model
 	if t.demo {
 		stale = stale[:1]
@@ -443,7 +443,8 @@ func (t *training) fitOptions(c dpn.Config, samples int) dpn.FitOptions {
 		stale[i] = filepath.Join(t.out, name)
 	}
 	var em, denoise func(done, all int)
-	line := &trainLine{progress: t.app.progress, settings: c, samples: samples}
+	epochs := &epochTable{app: t.app, steps: c.Steps, best: math.Inf(1)}
+	line := &trainLine{progress: t.app.progress, settings: c, samples: samples, noun: noun}
 	return dpn.FitOptions{Validation: t.validate, Dir: t.out, Resume: t.resume, Stale: stale, Log: t.log(),
 		CheckpointUpdates:  t.every,
 		CheckpointInterval: time.Duration(t.minutes * float64(time.Minute)),
@@ -462,7 +463,7 @@ func (t *training) fitOptions(c dpn.Config, samples int) dpn.FitOptions {
 		OnEpoch: func(h dpn.Epoch) {
 			if stride := (c.Epochs + mostEpochLines - 1) / mostEpochLines; h.Epoch%stride == 0 ||
 				h.Epoch == c.Epochs || h.Epoch == 1 {
-				t.noteEpoch(h, c.Epochs, c.Steps)
+				epochs.add(h)
 			}
 		},
 		OnSave: func(epochs, updates int) {
@@ -486,20 +487,6 @@ func (t *training) again() string {
 		args = append(args, "--checkpoint-minutes", fmt.Sprint(t.minutes))
 	}
 	return quote.Command(args...)
-}
-
-// noteEpoch prints the line of one of all epochs of a network with so many ascent steps.
-func (t *training) noteEpoch(h dpn.Epoch, all, steps int) {
-	val := ""
-	if h.ValLoss != nil {
-		val = fmt.Sprintf("   val loss %.4f acc %.2f%%", *h.ValLoss, 100**h.ValAccuracy)
-	}
-	ascent := ""
-	if steps > 0 {
-		ascent = fmt.Sprintf("   alpha*lambda %.2f   active %.1f", h.Diagnostics.AlphaLambda, h.Diagnostics.StrongLast)
-	}
-	t.note("epoch %*d   train loss %.4f acc %.2f%%%s%s   %.1f s\n",
-		len(fmt.Sprint(all)), h.Epoch, h.TrainLoss, 100*h.TrainAccuracy, val, ascent, h.Seconds)
 }
 
 // evaluate evaluates the trained network and collects the results.

@@ -3,17 +3,76 @@ package main
 import (
 	"fmt"
 	"math"
+	"strings"
 	"sync/atomic"
 
 	"dpnbench/dpn"
 	"dpnbench/internal/format"
 )
 
+// epochTable prints a row for each epoch. On a terminal, a validation loss below those before has a colour.
+type epochTable struct {
+	*app
+	steps  int // of the ascent
+	headed bool
+	best   float64 // validation loss
+}
+
+func (e *epochTable) add(h dpn.Epoch) {
+	type column struct {
+		title, cell string
+		tone        tone
+	}
+	columns := []column{{"epoch", fmt.Sprint(h.Epoch), plain}, {"train loss", fmt.Sprintf("%.4f", h.TrainLoss), plain},
+		{"accuracy", fmt.Sprintf("%.2f%%", 100*h.TrainAccuracy), plain}}
+	if h.ValLoss != nil {
+		c := plain
+		if *h.ValLoss < e.best {
+			c, e.best = good, *h.ValLoss
+		}
+		columns = append(columns, column{"val loss", fmt.Sprintf("%.4f", *h.ValLoss), c},
+			column{"accuracy", fmt.Sprintf("%.2f%%", 100**h.ValAccuracy), plain})
+	}
+	if e.steps > 0 {
+		columns = append(columns, column{"alpha*lambda", fmt.Sprintf("%.2f", h.Diagnostics.AlphaLambda), plain},
+			column{"active", fmt.Sprintf("%.1f", h.Diagnostics.StrongLast), plain})
+	}
+	columns = append(columns, column{"time", fmt.Sprintf("%.1f s", h.Seconds), plain})
+	var head, row strings.Builder
+	at := 0
+	for _, c := range columns {
+		w := gapOfTable + len(c.title)
+		switch c.title {
+		case "epoch":
+			w -= gapOfTable
+		case "time":
+			w = gapOfTable + len("100.0 s")
+		}
+		if at += w; e.out.columns > 0 && at > e.out.columns {
+			break // a narrow terminal has the first columns only
+		}
+		fmt.Fprintf(&head, "%*s", w, c.title)
+		if !e.out.colour {
+			c.tone = plain
+		}
+		row.WriteString(strings.Repeat(" ", max(1, w-len(c.cell))) + c.tone.paint(c.cell))
+	}
+	if e.quiet || e.json == "-" {
+		return
+	}
+	text := row.String() + "\n"
+	if !e.headed {
+		e.headed, text = true, head.String()+"\n"+text
+	}
+	e.out.Write([]byte(text))
+}
+
 // trainLine shows the progress of training: epoch, loss, samples per second, time left.
 type trainLine struct {
 	*progress
 	settings dpn.Config
 	samples  int
+	noun     string // of samples
 
 	epoch  int
 	report func(done, all int)
@@ -27,8 +86,8 @@ func (l *trainLine) step(done, all int, loss float64) {
 	if l.report == nil {
 		l.loss.Store(math.Float64bits(loss))
 		l.report = l.begin(phase{first: done - 1, detail: func(rate float64) string {
-			loss := math.Float64frombits(l.loss.Load())
-			return fmt.Sprintf("loss %.4f  %s/s", loss, format.Thousands(int(rate*float64(l.settings.Batch))))
+			loss, speed := math.Float64frombits(l.loss.Load()), int(rate*float64(l.settings.Batch))
+			return fmt.Sprintf("loss %.4f  %s %s/s", loss, format.Thousands(speed), l.noun)
 		}})
 	}
 	if epoch != l.epoch {
