@@ -14,7 +14,7 @@ import (
 // TestEnsemble compares an ensemble of models that preprocess images differently with the mean of their probabilities
 // in float64.
 func TestEnsemble(t *testing.T) {
-	d := digits(t, 200, 300)
+	d := digits(t, 100, 104)
 	d.Test.Labels[7] = 3 // most images are read correctly
 	e := newEngine(t)
 	var all Ensemble
@@ -23,7 +23,7 @@ func TestEnsemble(t *testing.T) {
 		func(c *Config) { c.Extractor, c.Hidden = "conv", "3-4" },
 	} {
 		c, _ := Preset("compact")
-		c.Epochs, c.Steps, c.ValSize = 2, 3, 0
+		c.Batch, c.MaxUpdates, c.Steps, c.ValSize = 25, 8, 3, 0
 		change(&c)
 		m := newModel(t, c, d)
 		if _, err := m.Fit(t.Context(), e, d.Train, FitOptions{}); err != nil {
