@@ -284,6 +284,9 @@ func int32s(labels []uint16) []int32 {
 
 // A network has the same weights after training on the same data in any format.
 func TestWeights(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains for every format, which takes long under emulation; TestFormats compares data: without -short")
+	}
 	d := digitsData(t)
 	want := weights(t, d)
 	for name, writer := range writers {
