@@ -35,14 +35,23 @@ var pageFuncs = template.Funcs{
 	"quantity":  quantity,
 	"duration":  FormatSeconds,
 	"number":    func(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) },
-	"interval":  func(r Result) string { return FormatWidth(r.SecondsMedian, r.SecondsCI) },
+	"interval":  pageInterval,
+	"share":     pageShare,
+	"shape":     func(r Result) string { return strings.TrimPrefix(r.Shape, "-") },
+	"letters":   letters,
 	"percent":   percent,
 	"perThread": func(b Bandwidth) string { return FormatBytes(b.PerThread()) },
 	"join":      strings.Join,
 	"threads":   func(n int) string { return format.Count(n, "thread") },
+	"rows":      func(n int) string { return format.Count(n, "row") },
 	"ghz":       func(hz float64) string { return strconv.FormatFloat(hz/1e9, 'f', 2, 64) },
 	// The length of the bar behind a percentage.
-	"bar": func(v float64) string { return strconv.FormatFloat(min(max(v, 0), 100), 'f', 1, 64) },
+	"bar": func(v float64, marks []string) string {
+		if v > 100 && len(marks) > 0 {
+			v = 0
+		}
+		return strconv.FormatFloat(min(max(v, 0), 100), 'f', 1, 64)
+	},
 }
 
 // pageTemplates has the sections that are more than text and figures: limits, rows, reading.
@@ -62,6 +71,8 @@ func WritePage(w io.Writer, r *Report) error {
 		Title:    r.Machine.Brand,
 		Facts:    p.facts(),
 		Warnings: r.Warnings,
+		Summary:  p.summary(),
+		First:    p.lead(),
 		Sections: sections,
 		Style:    pageStyle,
 	}
@@ -81,7 +92,8 @@ type page struct {
 	Limits  []pageLimits
 	Levels  []string // of the memory
 	Marked  int      // rows
-	Example *Result  // a row to quote
+	Marks   []markKind
+	Example *Result // a row to quote
 
 	tiers   []string // of the rows, fastest first
 	threads []int    // of the rows
@@ -108,7 +120,7 @@ func (p *page) sections() ([]report.Section, error) {
 			id, title, text string
 			figures         report.Figures
 		}{
-			{"roofline", sentences.Say("roofline title"), sentences.Say("roofline text"), p.rooflines()},
+			{"roofline", sentences.Say("roofline title"), sentences.Say("roofline text"), p.otherRooflines()},
 			{"threads", sentences.Say("threads title"), sentences.Say("threads text"), p.speedUps()},
 			{"ascent", sentences.Say("ascent title"), sentences.Say("ascent text"), p.ascents()},
 			{"growth", sentences.Say("growth title"), sentences.Say("growth text"), p.growths()},
@@ -141,6 +153,7 @@ func (p *page) order() {
 	slices.Sort(p.threads)
 	slices.SortStableFunc(p.tiers, func(a, b string) int { return cmp.Compare(tierColour(a), tierColour(b)) })
 	p.limits()
+	p.Marks = markKinds(p.Results)
 	for i := range p.Results {
 		r := &p.Results[i]
 		if len(r.Marks) > 0 {

@@ -15,10 +15,47 @@ func (p *page) ends() []int {
 	return slices.Compact([]int{p.threads[0], p.threads[len(p.threads)-1]})
 }
 
+// lead is the roofline of all threads, beside the summary.
+func (p *page) lead() report.Figures {
+	all := p.rooflines()
+	last := all[max(0, len(all)-1):]
+	for i := range last {
+		last[i].Caption = sentences.Say("roofline text")
+	}
+	return last
+}
+
+// otherRooflines are those of fewer threads.
+func (p *page) otherRooflines() report.Figures {
+	all := p.rooflines()
+	return all[:max(0, len(all)-1)]
+}
+
+// summary says how fast the machine is, and gives the row to quote.
+func (p *page) summary() (out []string) {
+	for _, l := range p.Limits {
+		if len(p.tiers) > 0 && l.Tier == p.tiers[0] && l.GFlops > 0 {
+			out = append(out, sentences.Say("peak", "tier", l.Tier, "threads", format.Count(l.Threads, "thread"),
+				"rate", quantity(l.GFlops)))
+		}
+	}
+	if r := p.Example; r != nil {
+		out = append(out, sentences.Say("example", "work", r.label(), "threads", format.Count(r.Threads, "thread"),
+			"time", FormatSeconds(r.SecondsMedian), "rate", quantity(r.GFlops), "share", percent(r.PercentPeak)))
+	}
+	if len(p.Results) > 0 && p.Marked == len(p.Results) {
+		out = append(out, sentences.Say("all marked", "rows", len(p.Results)))
+	}
+	return out
+}
+
 func (p *page) rooflines() (figures report.Figures) {
+	if len(p.tiers) == 0 {
+		return nil
+	}
 	tier := p.tiers[0]
 	for _, threads := range p.ends() {
-		f := plot.Roofline{Title: tier + " on " + format.Count(threads, "thread")}
+		f := plot.Roofline{Title: "Roofline of " + tier + " on " + format.Count(threads, "thread")}
 		for _, l := range p.Peak {
 			if l.Threads == threads && slices.Contains(p.tiers, l.Tier) {
 				f.Peaks = append(f.Peaks, plot.Limit{Name: l.Tier, Rate: l.GFlops})

@@ -3,6 +3,7 @@ package bench
 import (
 	"cmp"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -84,4 +85,61 @@ func tierColour(tier string) int {
 		}
 	}
 	return len(tiers)
+}
+
+// markKind is a mark of rows without its numbers, and the letter that stands for it.
+type markKind struct {
+	Letter, Text string
+	Rows         int
+	All          bool // rows have it
+}
+
+var markNumber = regexp.MustCompile(`\d+(\.\d+)?`)
+
+// markText is a mark without its numbers.
+func markText(mark string) string { return markNumber.ReplaceAllString(mark, "…") }
+
+// markKinds returns the marks of rows, the most frequent one first.
+func markKinds(rows []Result) (kinds []markKind) {
+	for _, r := range rows {
+		for _, mark := range r.Marks {
+			at := slices.IndexFunc(kinds, func(k markKind) bool { return k.Text == markText(mark) })
+			if at < 0 {
+				at, kinds = len(kinds), append(kinds, markKind{Text: markText(mark)})
+			}
+			kinds[at].Rows++
+		}
+	}
+	slices.SortStableFunc(kinds, func(a, b markKind) int { return cmp.Compare(b.Rows, a.Rows) })
+	for i := range kinds {
+		kinds[i].Letter, kinds[i].All = string(rune('a'+i%26)), kinds[i].Rows == len(rows)
+	}
+	return kinds
+}
+
+// letters returns those of the marks of a row that not all rows have.
+func letters(marks []string, kinds []markKind) string {
+	var out []string
+	for _, k := range kinds {
+		if !k.All && slices.ContainsFunc(marks, func(m string) bool { return markText(m) == k.Text }) {
+			out = append(out, k.Letter)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// pageShare is a percentage, but for one above 100 in a marked row, which says nothing.
+func pageShare(v float64, marks []string) string {
+	if v > 100 && len(marks) > 0 {
+		return none
+	}
+	return percent(v)
+}
+
+// pageInterval is the interval of the median of a row.
+func pageInterval(r Result) string {
+	if len(r.Marks) > 0 && Width(r.SecondsMedian, r.SecondsCI) > 1 {
+		return "> 100%"
+	}
+	return FormatWidth(r.SecondsMedian, r.SecondsCI)
 }

@@ -201,13 +201,13 @@ func TestPageOfParts(t *testing.T) {
 		sections []string
 		want     string
 	}{
-		{"quick", quick(func(r *Report) {}), []string{"limits", "roofline", "rows", "reading"}, "avx2 on 1 thread"},
+		{"quick", quick(func(r *Report) {}), []string{"limits", "rows", "reading"}, "Roofline of avx2 on 1 thread"},
 		{"nothing", &Report{}, []string{"reading"}, "dpnbench bench"},
 		{"interrupted", quick(func(r *Report) { r.Results, r.Partial = nil, true }), []string{"limits", "reading"},
 			"Partial run"},
 		{"host alone", quick(only("load", "separation")), []string{"limits", "rows", "reading"}, "fuzziness"},
 		{"two tiers", modelled(Quick, []string{"avx512", "avx2"}, []int{2}),
-			[]string{"limits", "roofline", "tiers", "rows", "reading"}, "GFLOP/s on 2 threads"},
+			[]string{"limits", "tiers", "rows", "reading"}, "GFLOP/s on 2 threads"},
 		{"two thread counts", modelled(Quick, []string{"neon"}, []int{1, 8}), []string{"limits", "roofline", "threads",
 			"rows", "reading"}, "Speed-up of neon"},
 		{"no limits", quick(func(r *Report) { r.Peak, r.Bandwidth, r.Clock = nil, nil, Clocks{} }),
@@ -216,7 +216,7 @@ func TestPageOfParts(t *testing.T) {
 			for i := range r.Results { // too few for an interval
 				r.Results[i].SecondsCI = [2]float64{math.Inf(-1), math.Inf(1)}
 			}
-		}), []string{"limits", "roofline", "rows", "reading"}, "<td class=\"n\">–</td>"},
+		}), []string{"limits", "rows", "reading"}, "<td class=\"n\">–</td>"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			page := pageOf(t, c.report)
@@ -227,6 +227,40 @@ func TestPageOfParts(t *testing.T) {
 				t.Errorf("an empty figure, or no %q", c.want)
 			}
 		})
+	}
+}
+
+// TestMarks checks the letters of marks, and that a marked row shows no share above 100% and no interval wider than
+// the time.
+func TestMarks(t *testing.T) {
+	r := modelled(Quick, []string{"avx2"}, []int{1})
+	r.Results = r.Results[len(r.Results)-3:]
+	for i := range r.Results {
+		res := &r.Results[i]
+		res.Marks = []string{"unsteady, within 12%"}
+		res.PercentPeak, res.PercentPeakAlone, res.PercentBound = 334, 50, 431
+		res.SecondsMedian, res.SecondsCI = 1, [2]float64{0.5, 6.5}
+	}
+	r.Results[1].Marks = append(r.Results[1].Marks, "other processes used 3.5% of a core")
+	kinds := markKinds(r.Results)
+	want := []markKind{{"a", "unsteady, within …%", 3, true}, {"b", "other processes used …% of a core", 1, false}}
+	if !slices.Equal(kinds, want) {
+		t.Errorf("marks %v, want %v", kinds, want)
+	}
+	if a, b := letters(r.Results[0].Marks, kinds), letters(r.Results[1].Marks, kinds); a != "" || b != "b" {
+		t.Errorf("letters %q and %q, want none and b", a, b)
+	}
+	page := pageOf(t, r)
+	for _, bad := range []string{"334.0%", "431.0%", "550.0%", "--v:100.0%"} {
+		if strings.Contains(page, bad) {
+			t.Errorf("a disturbed row shows %s", bad)
+		}
+	}
+	for _, good := range []string{"&gt; 100%", "50.0%", "All rows: unsteady, within …%", "<b>b</b> (1 row)",
+		"All 3 rows are marked"} {
+		if !strings.Contains(page, good) {
+			t.Errorf("no %q on the page", good)
+		}
 	}
 }
 

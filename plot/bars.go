@@ -88,7 +88,7 @@ type bars Bars
 func (b bars) Plot(c draw.Canvas, p *axes.Plot) {
 	tx, _ := p.Transforms(&c)
 	name := style(tickSize, xfont.WeightNormal)
-	value := style(noteSize, xfont.WeightNormal)
+	value := style(tickSize, xfont.WeightNormal)
 	value.YAlign, value.Color = text.YCenter, grey
 	y := c.Max.Y
 	for i, group := range b.Groups {

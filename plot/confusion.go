@@ -164,23 +164,20 @@ func (m matrix) drawCell(y, p int) {
 		}
 	}
 	const strongest = 0.85 // of the tone, on which ink can be read
-	fill := color.NRGBA{R: mix(tone.R, share*strongest), G: mix(tone.G, share*strongest),
-		B: mix(tone.B, share*strongest), A: 0xff}
-	m.c.FillPolygon(fill, []vg.Point{{X: left, Y: top}, {X: left + m.cell, Y: top},
-		{X: left + m.cell, Y: top - m.tall}, {X: left, Y: top - m.tall}})
+	if count > 0 {         // on the paper, which a page in dark colours changes
+		m.c.FillPolygon(translucent(tone, uint8(255*share*strongest+0.5)), []vg.Point{{X: left, Y: top},
+			{X: left + m.cell, Y: top}, {X: left + m.cell, Y: top - m.tall}, {X: left, Y: top - m.tall}})
+	}
 	if len(m.counts) > mostNumbered {
 		return
 	}
-	number := style(noteSize, xfont.WeightNormal)
+	number := style(tickSize, xfont.WeightNormal)
 	number.XAlign, number.YAlign = text.XCenter, text.YCenter
-	if share > 0.7 { // on a tone this strong, white is easier to read
-		number.Color = color.White
+	if share > 0.7 { // on a tone this strong, paper is easier to read
+		number.Color = paper
 	}
 	if count == 0 {
 		number.Color = grey
 	}
 	m.c.FillText(number, vg.Point{X: left + m.cell/2, Y: top - m.tall/2}, strconv.Itoa(count))
 }
-
-// mix returns a tone on white at an opacity of 0 to 1.
-func mix(tone uint8, opacity float64) uint8 { return uint8(255 - opacity*float64(255-tone) + 0.5) }

@@ -17,9 +17,11 @@
 //     sizes), in groups, or under the limits of a machine.
 //
 // [Save] writes a figure as path.png and path.svg ([Files] returns the two names). [SVG] and
-// [Inline] return SVG to embed in HTML: narrow enough for a phone and without ids, so that
-// any number of figures can share a page. [Check] says why a figure cannot be drawn.
+// [Embed] return SVG to embed in HTML: narrow enough for a phone and without ids, so that
+// any number of figures can share a page. [DarkStyle] turns them into figures on dark paper. [Check] says why a
+// figure cannot be drawn.
 //
 // The same data give the same bytes. Colours differ under the common forms of colour
-// blindness, and shapes or dashes change along with them. Text in SVG files stays text.
+// blindness, and shapes or dashes change along with them. Text in SVG files stays text, as wide as it was laid out in
+// whatever font the viewer has.
 package plot

@@ -3,12 +3,9 @@ package plot
 import (
 	"bytes"
 	"fmt"
-	"html"
-	"image/color"
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"dpnbench/internal/axes"
@@ -20,7 +17,6 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
 )
 
 // pngDPI makes a figure 16 cm wide 1260 pixels wide: sharp in print at column
@@ -33,15 +29,17 @@ type Figure interface {
 	heading() string
 	// layout returns the drawing for a width. A figure with a fixed shape may be wider.
 	layout(width vg.Length) (drawing, error)
+	// describe says what a figure that can be drawn shows, with numbers, to those who do not see it.
+	describe() string
 }
 
-// Widths of figures. Those of a page are side by side on a wide screen and shrink to the width of
-// a phone: they are narrow enough for their text to stay readable there.
+// Widths of figures. Three of a page are side by side on a wide screen, each about as wide as the one
+// on a phone: in both places the text of 9 points is about 10 pixels high.
 const (
-	fileWidth  = 16 * vg.Centimeter
-	pageWidth  = 12.5 * vg.Centimeter
-	wideWidth  = 2 * pageWidth     // the width of a page
-	pageHeight = 8 * vg.Centimeter // without the legend
+	fileWidth = 16 * vg.Centimeter
+	pageWidth = 11.5 * vg.Centimeter
+	wideWidth = 3 * pageWidth // the width of a page
+	flat      = 0.64          // height over width of most figures
 )
 
 // Save writes f as path.png and path.svg, creating the folder if there is none. Each
@@ -73,40 +71,10 @@ func Add(files *output.Batch, path string, f Figure) error {
 	return d.add(files, path)
 }
 
-// SVG returns f as SVG to embed in a page: without an XML declaration, as wide as its container,
-// a single image to screen readers, and without ids, so that any number of figures can share a
-// page.
-func SVG(f Figure) ([]byte, error) {
-	svg, err := Inline(f, "", false)
-	if err != nil {
-		return nil, fmt.Errorf("plot: %w", err)
-	}
-	return svg, nil
-}
-
 // Check returns why f cannot be drawn, or nil.
 func Check(f Figure) error {
 	_, err := f.layout(fileWidth)
 	return err
-}
-
-// Inline is [SVG] with a text alternative: alt follows the title in what screen readers read.
-// A wide figure is drawn for the whole width of a page, others for half of it.
-func Inline(f Figure, alt string, wide bool) ([]byte, error) {
-	width := pageWidth
-	if wide {
-		width = wideWidth
-	}
-	d, err := f.layout(width)
-	if err != nil {
-		return nil, fmt.Errorf("figure %q: %w", f.heading(), err)
-	}
-	d.title, d.alt = f.heading(), alt
-	out, err := d.inline()
-	if err != nil {
-		return nil, fmt.Errorf("figure %q: %w", f.heading(), err)
-	}
-	return out, nil
 }
 
 // drawing is what all figures have in common: a title, the legend (outside the axes, so that it
@@ -133,7 +101,7 @@ func Files(path string) []string { return []string{path + ".png", path + ".svg"}
 // add adds the files to a batch.
 func (f drawing) add(files *output.Batch, path string) error {
 	f.settle()
-	encoders := []func() ([]byte, error){f.png, f.svg}
+	encoders := []func() ([]byte, error){f.png, func() ([]byte, error) { return f.svg(f.title) }}
 	for i, name := range Files(path) {
 		b, err := encoders[i]()
 		if err == nil {
@@ -165,50 +133,6 @@ func (f drawing) raster() (b []byte, lacked bool, err error) {
 	return out.Bytes(), lacked, err
 }
 
-var svgStart = regexp.MustCompile(`<svg [^>]*>\n`)
-
-func (f drawing) svg() ([]byte, error) {
-	c := vgsvg.New(f.width, f.height)
-	f.render(draw.New(c))
-	var b bytes.Buffer
-	if _, err := c.WriteTo(&b); err != nil {
-		return nil, err
-	}
-	// gonum/plot labels its PNG data as JPEG, and lets viewers smooth enlarged pixels.
-	out := bytes.ReplaceAll(b.Bytes(), []byte(`xlink:href="data:image/jpg;`),
-		[]byte(`preserveAspectRatio="none" style="image-rendering:pixelated" xlink:href="data:image/png;`))
-	// Text stays text. Few systems besides Linux have the font, so fonts with the same metrics are
-	// named as well. A title describes the figure to screen readers.
-	out = bytes.ReplaceAll(out, []byte("font-family:Liberation Sans;"),
-		[]byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif;"))
-	at := svgStart.FindIndex(out)
-	if at == nil {
-		return nil, fmt.Errorf("the SVG has no start tag")
-	}
-	name := f.title
-	if f.alt != "" {
-		name = strings.TrimPrefix(strings.TrimSuffix(name, ".")+". "+f.alt, ". ")
-	}
-	title := "<title>" + html.EscapeString(format.Printable(name)) + "</title>\n"
-	return append(out[:at[1]:at[1]], append([]byte(title), out[at[1]:]...)...), nil
-}
-
-// inline returns the SVG to embed in a page. The legend adds to the height, so that axes are
-// equally high in every figure.
-func (f drawing) inline() ([]byte, error) {
-	_, legend := f.placeKeys(f.width - 2*margin)
-	f.height += legend
-	f.settle()
-	out, err := f.svg()
-	if err != nil {
-		return nil, err
-	}
-	out = bytes.ReplaceAll(out, []byte(" xlink:href="), []byte(" href=")) // HTML has no namespaces
-	start := fmt.Sprintf("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.5g %.5g\" role=\"img\">\n", f.width,
-		f.height)
-	return append([]byte(start), out[svgStart.FindIndex(out)[1]:]...), nil
-}
-
 const (
 	titleSize = vg.Length(12)
 	labelSize = vg.Length(10)
@@ -218,12 +142,6 @@ const (
 	margin  = vg.Length(8)
 	gap     = vg.Length(6)
 	keyIcon = vg.Length(20)
-)
-
-var (
-	ink   = color.NRGBA{R: 0x22, G: 0x22, B: 0x22, A: 0xff}
-	faint = color.NRGBA{R: 0xe4, G: 0xe4, B: 0xe4, A: 0xff}
-	grey  = color.NRGBA{R: 0x66, G: 0x66, B: 0x66, A: 0xff}
 )
 
 // style returns text in the figures' one typeface, from the top left corner.
@@ -263,7 +181,7 @@ func (f *drawing) settle() {
 
 // render draws the parts from the outside in; the plots get what is left.
 func (f drawing) render(c draw.Canvas) {
-	c.SetColor(color.White)
+	c.SetColor(paper)
 	c.Fill(c.Rectangle.Path())
 	c = draw.Crop(c, margin, -margin, margin, -margin)
 
@@ -298,6 +216,11 @@ func (k key) icon() vg.Length {
 	return keyIcon
 }
 
+// label is the text, cut off where the row ends.
+func (k key) label(sty text.Style, width vg.Length) string {
+	return strings.Join(fit(sty, k.text, width-k.icon()-gap/2, 1), "")
+}
+
 // placeKeys returns where each entry of the legend begins, from the top left corner, and
 // the height of all rows.
 func (f drawing) placeKeys(width vg.Length) (at []vg.Point, height vg.Length) {
@@ -308,7 +231,7 @@ func (f drawing) placeKeys(width vg.Length) (at []vg.Point, height vg.Length) {
 	row := label.FontExtents().Height + gap/2
 	var p vg.Point
 	for i, k := range f.keys {
-		w := k.icon() + gap/2 + label.Width(format.Printable(k.text))
+		w := k.icon() + gap/2 + label.Width(k.label(label, width))
 		if i > 0 && p.X+w > width {
 			p = vg.Point{Y: p.Y - row}
 		}
@@ -324,7 +247,7 @@ func (f drawing) renderKeys(c draw.Canvas) vg.Length {
 	row := label.FontExtents().Height + gap/2
 	at, height := f.placeKeys(c.Max.X - c.Min.X)
 	for i, k := range f.keys {
-		icon, txt := k.icon(), format.Printable(k.text)
+		icon, txt := k.icon(), k.label(label, c.Max.X-c.Min.X)
 		x := c.Min.X + at[i].X
 		middle := c.Max.Y + at[i].Y - row/2 + gap/4
 		if k.line != nil {

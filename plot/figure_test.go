@@ -198,7 +198,7 @@ func TestFigures(t *testing.T) {
 			},
 			want: []string{"Components", "denoised", "logits", "PC 1 (22.5% of variance)", "PC 2 (17.2% of variance)",
 				"1,000 of 2,500 samples drawn", "0", "9"},
-			colours: classColours,
+			colours: palette,
 		},
 		{
 			name: "one panel of one component, some classes without a name",
@@ -207,14 +207,14 @@ func TestFigures(t *testing.T) {
 			},
 			want:    []string{"cat", "dog", "2", "PC 1 (22.5% of variance)"},
 			reject:  []string{"PC 2", "samples drawn"},
-			colours: classColours[:3],
-			missing: classColours[3:9],
+			colours: palette[:3],
+			missing: palette[3:9],
 		},
 		{
 			name: "panel without variance",
 			draw: func(path string) error {
 				return Save(path, PCA{Panels: []Panel{{"collapsed", make([]float64, 6), 2, []float64{0, 0},
-					[]uint16{0, 1, 2}}}})
+					[]uint16{0, 1, 2}, false}}})
 			},
 			want: []string{"PC 1 (0.0% of variance)"},
 		},
@@ -402,7 +402,7 @@ func TestFigures(t *testing.T) {
 					Classes: []string{"zero"}})
 			},
 			want:    []string{"zero", "9", "step 0", "centre", "PC 1", "PC 2"},
-			colours: classColours[:4],
+			colours: palette[:4],
 		},
 		{
 			name: "a path that stays where it is",

@@ -36,7 +36,7 @@ func TestMissingLetters(t *testing.T) {
 		if err != nil || lacked == (title == "on ") || bytes.Equal(b, noted) == (title == "on ") {
 			t.Errorf("%q: letters are missing: %v, a note says so: %v, %v", title, lacked, bytes.Equal(b, noted), err)
 		}
-		if svg, err := d.svg(); err != nil || !bytes.Contains(svg, []byte(title)) {
+		if svg, err := d.svg(""); err != nil || !bytes.Contains(svg, []byte(title)) {
 			t.Errorf("no %q in the SVG, %v", title, err)
 		}
 	}

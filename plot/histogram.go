@@ -27,18 +27,20 @@ type Sample struct {
 }
 
 const (
-	histogramBins = 80
+	fewestBins    = 12
+	mostBins      = 80
 	histogramTail = 0.001 // share of each sample beyond the axis, counted in the outermost bins
 )
 
 func (h Histogram) heading() string { return h.Title }
 
 func (h Histogram) layout(width vg.Length) (drawing, error) {
-	f := drawing{width: width, height: min(width, fileWidth) * pageHeight / pageWidth, note: h.Note}
+	f := drawing{width: width, height: min(width, fileWidth) * flat, note: h.Note}
 	lo, hi, beyond, err := h.span()
 	if err != nil {
 		return f, err
 	}
+	bins := h.bins(lo, hi)
 	p := newPlot("", h.X, "samples in a bin (%)")
 	p.Add(grid())
 	top := 0.0
@@ -49,7 +51,7 @@ func (h Histogram) layout(width vg.Length) (drawing, error) {
 		}
 		line, _ := Series{Colour: i, Dash: i}.look()
 		line.Width = 1.2
-		outline, lostHere := s.outline(lo, hi)
+		outline, lostHere := s.outline(lo, hi, bins)
 		if lostHere > 0 {
 			lost = append(lost, fmt.Sprintf("%s of %s", format.Thousands(lostHere), s.Name))
 		}
@@ -59,7 +61,7 @@ func (h Histogram) layout(width vg.Length) (drawing, error) {
 		p.Add(&axes.Area{XYs: outline, Color: translucent(line.Color, 0x30)},
 			&axes.Line{XYs: outline, LineStyle: line})
 		f.keys = append(f.keys, key{text: s.Name, line: &line,
-			glyph: bandKey("", seriesColours[i%len(seriesColours)]).glyph})
+			glyph: bandKey("", palette[i%len(palette)]).glyph})
 	}
 	if m := h.Mark; m != nil && m.Y >= lo && m.Y <= hi {
 		line := draw.LineStyle{Color: ink, Width: 1, Dashes: []vg.Length{2, 2}}
@@ -109,21 +111,35 @@ func (h Histogram) span() (lo, hi float64, beyond bool, err error) {
 	return lo, hi, beyond, nil
 }
 
+// bins returns the number of bins from lo to hi, such that none of the samples is too small for them: the
+// largest width that Freedman and Diaconis (1981) advise for any of them, within bounds.
+func (h Histogram) bins(lo, hi float64) int {
+	width := 0.0
+	for _, s := range h.Samples {
+		v := slices.DeleteFunc(slices.Clone(s.Values), func(v float64) bool { return !finite(v) })
+		if n := len(v); n > 0 {
+			slices.Sort(v)
+			width = max(width, 2*(v[3*n/4]-v[n/4])/math.Cbrt(float64(n)))
+		}
+	}
+	return int(min(max((hi-lo)/width, fewestBins), mostBins))
+}
+
 // outline returns the steps of the bins between lo and hi, and how many values have no bin.
-func (s Sample) outline(lo, hi float64) (xys axes.XYs, lost int) {
-	var count [histogramBins]int
+func (s Sample) outline(lo, hi float64, bins int) (xys axes.XYs, lost int) {
+	count := make([]int, bins)
 	for _, v := range s.Values {
 		if !finite(v) {
 			lost++
 			continue
 		}
-		at := math.Floor((v - lo) / (hi - lo) * histogramBins)
-		count[int(min(max(at, 0), histogramBins-1))]++
+		at := math.Floor((v - lo) / (hi - lo) * float64(bins))
+		count[int(min(max(at, 0), float64(bins-1)))]++
 	}
 	xys = append(xys, axes.XY{X: lo})
 	for i, n := range count {
 		y := 100 * float64(n) / float64(len(s.Values))
-		edge := func(i int) float64 { return lo + (hi-lo)*float64(i)/histogramBins }
+		edge := func(i int) float64 { return lo + (hi-lo)*float64(i)/float64(bins) }
 		xys = append(xys, axes.XY{X: edge(i), Y: y}, axes.XY{X: edge(i + 1), Y: y})
 	}
 	return append(xys, axes.XY{X: hi}), lost

@@ -9,7 +9,7 @@ import (
 // Histograms hold every finite number once, and say what they do not show.
 func TestHistogram(t *testing.T) {
 	s := Sample{"some", []float64{0, 0.5, 1, 1, -7, 9, math.NaN(), math.Inf(1)}}
-	xys, lost := s.outline(0, 1)
+	xys, lost := s.outline(0, 1, 80)
 	sum := 0.0
 	for i := 1; i+1 < len(xys); i += 2 {
 		sum += xys[i].Y
@@ -40,6 +40,30 @@ func TestHistogram(t *testing.T) {
 	for _, empty := range [][]float64{nil, {math.NaN()}, {-math.MaxFloat64, math.MaxFloat64}} {
 		if _, err := SVG(Histogram{Samples: []Sample{{"none", empty}}}); err == nil {
 			t.Errorf("%v is drawn", empty)
+		}
+	}
+}
+
+// TestBins checks that a small sample does not make a comb, and that far apart samples keep their shapes.
+func TestBins(t *testing.T) {
+	spread := func(n int, from, to float64) (v []float64) {
+		for i := range n {
+			v = append(v, from+(to-from)*float64(i)/float64(n))
+		}
+		return v
+	}
+	for _, c := range []struct {
+		small, large []float64
+		want         int
+	}{{spread(40, 0, 1), spread(4000, 0, 1), fewestBins}, {spread(3000, 0, 1), spread(3000, 0, 1), 14},
+		{spread(3000, 0, 1), spread(3000, 9, 10), mostBins}, {nil, []float64{1, 1}, mostBins}} {
+		h := Histogram{Samples: []Sample{{"small", c.small}, {"large", c.large}}}
+		lo, hi, _, err := h.span()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := h.bins(lo, hi); got != c.want {
+			t.Errorf("%d and %d samples: %d bins, want %d", len(c.small), len(c.large), got, c.want)
 		}
 	}
 }

@@ -37,28 +37,34 @@ const (
 func (a LawPanels) heading() string { return a.Title }
 
 func (a LawPanels) layout(width vg.Length) (drawing, error) {
-	if n := len(a.Panels); n == 0 {
-		return drawing{}, ErrEmpty
-	} else if n > mostLawPanels {
-		return drawing{}, fmt.Errorf("%d panels: want at most %d", n, mostLawPanels)
+	g, err := a.grid()
+	if err != nil {
+		return drawing{}, err
 	}
-	f := drawing{width: width, note: a.Note}
+	columns := min(lawPanelsARow, len(g.plots))
+	rows := (len(g.plots) + columns - 1) / columns
+	return drawing{width: max(width, vg.Length(columns)*lawPanelWidth), body: vg.Length(rows) * lawPanelHeight,
+		keys: g.keys, note: g.note, draw: tiled(g.plots, columns)}, nil
+}
+
+// grid returns the panels.
+func (a LawPanels) grid() (panelGrid, error) {
+	g := panelGrid{note: a.Note, aspect: lawPanelHeight / lawPanelWidth}
+	if n := len(a.Panels); n == 0 {
+		return g, ErrEmpty
+	} else if n > mostLawPanels {
+		return g, fmt.Errorf("%d panels: want at most %d", n, mostLawPanels)
+	}
 	looks := newLawLooks()
-	var plots []*axes.Plot
 	for i, panel := range a.Panels {
 		p, err := panel.plot(looks)
 		if err != nil {
-			return f, fmt.Errorf("panel %d: %w", i, err)
+			return g, fmt.Errorf("panel %d: %w", i, err)
 		}
-		plots = append(plots, p)
+		g.plots = append(g.plots, p)
 	}
-	columns := min(lawPanelsARow, len(plots))
-	rows := (len(plots) + columns - 1) / columns
-	f.width = max(width, vg.Length(columns)*lawPanelWidth)
-	f.body = vg.Length(rows) * lawPanelHeight
-	f.keys = looks.keys()
-	f.draw = tiled(plots, columns)
-	return f, nil
+	g.keys = looks.keys()
+	return g, nil
 }
 
 // lawLooks are the marks of all panels, and which of them are used.

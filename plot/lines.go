@@ -55,17 +55,6 @@ type Lines struct {
 	Series            []Series
 }
 
-// seriesColours are the colours of Okabe and Ito (2008) that are visible as lines on white.
-var seriesColours = []color.NRGBA{
-	blue,
-	vermillion,
-	{R: 0x00, G: 0x9e, B: 0x73, A: 0xff}, // bluish green
-	{R: 0xcc, G: 0x79, B: 0xa7, A: 0xff}, // reddish purple
-	{R: 0xe6, G: 0x9f, B: 0x00, A: 0xff}, // orange
-	{R: 0x56, G: 0xb4, B: 0xe9, A: 0xff}, // sky blue
-	{R: 0x00, G: 0x00, B: 0x00, A: 0xff}, // black
-}
-
 var seriesDashes = [][]vg.Length{nil, {5, 3}, {1.5, 2.5}, {8, 3, 1.5, 3}}
 
 // look returns how a series is drawn.
@@ -91,7 +80,7 @@ func (l Lines) heading() string { return l.Title }
 
 // layout leaves out points that have no place on the axes.
 func (l Lines) layout(width vg.Length) (drawing, error) {
-	f := drawing{width: width, height: min(width, fileWidth) * pageHeight / pageWidth, note: l.Note}
+	f := drawing{width: width, height: min(width, fileWidth) * flat, note: l.Note}
 	p := newPlot("", l.X, l.Y)
 	p.Add(grid())
 	x, y := math.Log10, func(v float64) float64 { return v }
@@ -215,7 +204,7 @@ func (l Lines) layout(width vg.Length) (drawing, error) {
 // banded reports whether l has an interval.
 func (l Level) banded() bool { return l.Low < l.High && finite(l.Low) && finite(l.High) }
 
-func seriesColour(s Series) color.NRGBA { return seriesColours[s.Colour%len(seriesColours)] }
+func seriesColour(s Series) color.NRGBA { return palette[s.Colour%len(palette)] }
 
 // log10Ticks marks an axis that is linear in the decimal logarithm.
 var log10Ticks = func(lo, hi float64) []axes.Tick {

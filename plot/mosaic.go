@@ -5,6 +5,7 @@ import (
 	"image"
 	"image/color"
 	"math"
+	"slices"
 	"strings"
 
 	"dpnbench/internal/format"
@@ -40,7 +41,8 @@ type Gallery struct {
 	// Series names the images of an entry, one below the other; a single one needs no name.
 	Series []string
 	Images []Image
-	PerRow int // entries in a row; 0: what fits
+	PerRow int      // entries in a row; 0: what fits
+	Groups []string // names of the rows of PerRow entries; nil: none
 }
 
 // Maps is a figure of heat maps in rows, with a caption below each, such as the variance of each
@@ -49,7 +51,8 @@ type Gallery struct {
 type Maps struct {
 	Title, Note string
 	Rows, Cols  int // pixels of each map
-	// Scale of all maps; by default from the least to the largest value of all.
+	// Scale of all maps; by default from the least value of all to one that few pixels exceed, so that these few
+	// do not darken the rest.
 	Scale Scale
 	// Log makes the scale logarithmic. Values without a logarithm are drawn as the least.
 	Log    bool
@@ -70,8 +73,8 @@ func (g Gallery) layout(width vg.Length) (drawing, error) {
 	if len(series) == 0 {
 		series = []string{""}
 	}
-	m := mosaic{rows: g.Rows, cols: g.Cols, series: series, images: g.Images, perRow: g.PerRow, tones: greys,
-		scale: g.Scale}
+	m := mosaic{rows: g.Rows, cols: g.Cols, series: series, images: g.Images, perRow: g.PerRow, groups: g.Groups,
+		tones: greys, scale: g.Scale}
 	return m.layout(width, g.Note, "Each image has a scale of its own.")
 }
 
@@ -80,29 +83,52 @@ func (a Maps) heading() string { return a.Title }
 func (a Maps) layout(width vg.Length) (drawing, error) {
 	m := mosaic{rows: a.Rows, cols: a.Cols, series: []string{""}, images: a.Images, perRow: a.PerRow, maps: true,
 		tones: viridis, scale: a.Scale, log: a.Log}
+	note := a.Note
 	if !m.scale.shared() {
-		lo, hi := math.Inf(1), math.Inf(-1)
-		for _, p := range a.Images {
-			for _, x := range p.X {
-				for _, v := range x {
-					if v := float64(v); finite(v) && (!a.Log || v > 0) {
-						lo, hi = min(lo, v), max(hi, v)
-					}
-				}
-			}
-		}
-		if math.IsInf(lo, 0) {
+		lo, hi, beyond := a.span()
+		if lo > hi {
 			return drawing{}, ErrEmpty
 		}
 		if lo == hi { // all values are equal
 			hi = lo + max(math.Abs(lo)/100, 1e-6)
 		}
 		m.scale.Low, m.scale.High = lo, hi
+		if beyond > 0 {
+			note = strings.TrimSpace(fmt.Sprintf("%s The scale ends where %s of all pixels are brighter.", note,
+				format.Percent(beyond, 1)))
+		}
 	}
 	if a.Log && m.scale.Low <= 0 {
 		return drawing{}, fmt.Errorf("a logarithmic scale from %v", m.scale.Low)
 	}
-	return m.layout(width, a.Note, "")
+	return m.layout(width, note, "")
+}
+
+// mapTail is the share of the pixels of all maps that the scale may leave out at its upper end.
+const mapTail = 0.01
+
+// span returns the scale of all maps, and the share of the pixels beyond its end.
+func (a Maps) span() (lo, hi, beyond float64) {
+	var all []float64
+	for _, p := range a.Images {
+		for _, x := range p.X {
+			for _, v := range x {
+				if v := float64(v); finite(v) && (!a.Log || v > 0) {
+					all = append(all, v)
+				}
+			}
+		}
+	}
+	if len(all) == 0 {
+		return 1, 0, 0
+	}
+	slices.Sort(all)
+	lo, hi = all[0], all[len(all)-1-int(mapTail*float64(len(all)))]
+	if !(lo < hi) || hi-lo > 0.5*(all[len(all)-1]-lo) { // nothing would become brighter, or all is dark
+		return lo, all[len(all)-1], 0
+	}
+	above, _ := slices.BinarySearch(all, math.Nextafter(hi, math.Inf(1)))
+	return lo, hi, float64(len(all)-above) / float64(len(all))
 }
 
 func (s Scale) shared() bool { return s.Low < s.High && finite(s.Low) && finite(s.High) }
@@ -113,6 +139,7 @@ type mosaic struct {
 	series     []string
 	images     []Image
 	perRow     int
+	groups     []string
 	maps       bool // of one value a pixel, not colours
 	tones      color.Palette
 	scale      Scale
@@ -141,7 +168,7 @@ func (m mosaic) layout(width vg.Length, note, own string) (drawing, error) {
 	name := style(tickSize, xfont.WeightNormal)
 	name.YAlign = text.YCenter
 	var names vg.Length
-	for _, s := range m.series {
+	for _, s := range slices.Concat(m.series, m.groups) {
 		if s != "" {
 			names = max(names, name.Width(format.Printable(s))+gap)
 		}
@@ -160,12 +187,12 @@ func (m mosaic) layout(width vg.Length, note, own string) (drawing, error) {
 	cell := min(room/vg.Length(columns)-cellGap, mostCell)
 	tall := cell * vg.Length(m.rows) / vg.Length(m.cols)
 
-	caption := style(noteSize, xfont.WeightNormal)
+	caption := style(tickSize, xfont.WeightNormal)
 	caption.XAlign = text.XCenter
 	captions := make([][]string, len(m.images))
 	most := 0
 	for i, p := range m.images {
-		captions[i] = fit(caption, p.Caption, cell+cellGap/2, 3)
+		captions[i] = fit(caption, p.Caption, cell, 3)
 		most = max(most, len(captions[i]))
 	}
 	line := caption.FontExtents().Height
@@ -182,8 +209,8 @@ func (m mosaic) layout(width vg.Length, note, own string) (drawing, error) {
 			for s, x := range p.X {
 				at := vg.Rectangle{Min: vg.Point{X: left, Y: top - tall}, Max: vg.Point{X: left + cell, Y: top}}
 				drawImage(c, at, m.image(x))
-				if i%columns == 0 && m.series[s] != "" {
-					for _, t := range fit(name, m.series[s], names-gap/2, 1) {
+				if i%columns == 0 {
+					for _, t := range fit(name, m.rowName(s, i/columns), names-gap/2, 1) {
 						c.FillText(name, vg.Point{X: c.Min.X, Y: top - tall/2 + 1}, t)
 					}
 				}
@@ -198,6 +225,14 @@ func (m mosaic) layout(width vg.Length, note, own string) (drawing, error) {
 		}
 	}
 	return f, nil
+}
+
+// rowName names the images of a series in a row.
+func (m mosaic) rowName(series, row int) string {
+	if row < len(m.groups) {
+		return m.groups[row]
+	}
+	return m.series[series]
 }
 
 func (m mosaic) check() error {
@@ -354,7 +389,7 @@ func drawBar(c draw.Canvas, at vg.Point, s Scale, tones color.Palette, log bool)
 		ticks = logTicks(s.Low, s.High)
 		place = func(v float64) float64 { return math.Log(v/s.Low) / math.Log(s.High/s.Low) }
 	}
-	label := style(noteSize, xfont.WeightNormal)
+	label := style(tickSize, xfont.WeightNormal)
 	label.XAlign = text.XCenter
 	last := vg.Length(math.Inf(-1))
 	for _, t := range ticks {
@@ -371,7 +406,7 @@ func drawBar(c draw.Canvas, at vg.Point, s Scale, tones color.Palette, log bool)
 		c.StrokeLine2(draw.LineStyle{Color: ink, Width: 0.5}, x, r.Min.Y, x, r.Min.Y-2)
 		c.FillText(label, vg.Point{X: at, Y: r.Min.Y - 3}, t.Label)
 	}
-	unit := style(noteSize, xfont.WeightNormal)
+	unit := style(tickSize, xfont.WeightNormal)
 	unit.YAlign = text.YCenter
 	for _, t := range fit(unit, s.Unit, c.Max.X-r.Max.X-2*gap, 1) {
 		c.FillText(unit, vg.Point{X: r.Max.X + 1.5*gap, Y: (r.Min.Y+r.Max.Y)/2 + 1}, t)

@@ -5,6 +5,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"math"
 	"slices"
 	"testing"
 
@@ -52,6 +53,26 @@ func TestViridisRises(t *testing.T) {
 			t.Errorf("colour %d is darker than the one before", i)
 		}
 		before = luma
+	}
+}
+
+// TestMapScale checks that a few bright pixels do not darken all maps, and that the scale is that of all otherwise.
+func TestMapScale(t *testing.T) {
+	even := make([]float32, 1000)
+	for i := range even {
+		even[i] = float32(i%100) / 100
+	}
+	few := slices.Clone(even)
+	few[7], few[8] = 5, 9
+	for _, c := range []struct {
+		x      []float32
+		hi     float64
+		beyond float64
+	}{{even, 0.99, 0}, {few, 0.99, 0.002}} {
+		lo, hi, beyond := Maps{Rows: 1, Cols: 1000, Images: []Image{{X: [][]float32{c.x}}}}.span()
+		if lo != 0 || math.Abs(hi-c.hi) > 1e-6 || beyond != c.beyond {
+			t.Errorf("scale from %v to %v, %v beyond; want up to %v, %v", lo, hi, beyond, c.hi, c.beyond)
+		}
 	}
 }
 
@@ -160,7 +181,7 @@ func TestColours(t *testing.T) {
 				t.Errorf("%s: %d dots of %v", name, found[c], c)
 			}
 		}
-		svg, err := d.svg()
+		svg, err := d.svg("")
 		if err != nil || bytes.Contains(svg, []byte("level")) {
 			t.Errorf("%s: a scale of grey levels, or %v", name, err)
 		}

@@ -32,6 +32,8 @@ type Panel struct {
 	Explained []float64
 	// Labels is the class of each sample.
 	Labels []uint16
+	// Like gives the panel the axes of the one before it, whose features are of the same space.
+	Like bool
 }
 
 // check returns why the panel cannot be drawn, or nil.
@@ -58,7 +60,8 @@ func (p Panel) check() error {
 
 // PCA is a figure with a panel for each layer, the points coloured by class. More than a
 // thousand samples are thinned out, the same ones for every panel of equal length, and
-// the note says so.
+// the note says so. Every panel of as many samples as the one before is turned, and mirrored if need be, so that
+// its samples are as near as possible to where they are there (Procrustes): classes keep their places.
 type PCA struct {
 	Title   string
 	Panels  []Panel
@@ -68,14 +71,71 @@ type PCA struct {
 func (a PCA) heading() string { return a.Title }
 
 func (a PCA) layout(width vg.Length) (drawing, error) {
-	var f drawing
-	if len(a.Panels) == 0 {
-		return f, errors.New("no panels")
+	g, err := a.grid()
+	if err != nil {
+		return drawing{}, err
 	}
+	f := drawing{keys: g.keys, note: g.note}
+	columns := 3
+	switch {
+	case len(a.Panels) == 1:
+		columns = 1
+	case len(a.Panels) <= 4 || width < fileWidth:
+		columns = 2
+	}
+	rows := (len(a.Panels) + columns - 1) / columns
+	side := 8.5 * vg.Centimeter
+	if columns == 1 {
+		side = 12.5 * vg.Centimeter
+	}
+	f.width = vg.Length(columns)*side + 2*margin
+	f.height = vg.Length(rows)*min(side, 10*vg.Centimeter) + 2*vg.Centimeter
+	f.draw = tiled(g.plots, columns)
+	return f, nil
+}
+
+// grid returns the panels.
+func (a PCA) grid() (panelGrid, error) {
+	g := panelGrid{aspect: 0.85}
+	if len(a.Panels) == 0 {
+		return g, errors.New("no panels")
+	}
+	glyphs, err := a.glyphs(&g)
+	if err != nil {
+		return g, err
+	}
+	most := 0
+	var last placed
+	for i, panel := range a.Panels {
+		p := panel.placed()
+		if i > 0 {
+			p.align(last)
+		}
+		last = p
+		g.plots = append(g.plots, p.plot(glyphs))
+		most = max(most, len(panel.Labels))
+	}
+	for first := 0; first < len(a.Panels); {
+		next := first + 1
+		for next < len(a.Panels) && a.Panels[next].Like {
+			next++
+		}
+		share(g.plots[first:next])
+		first = next
+	}
+	if most > maxPoints {
+		g.note = fmt.Sprintf("%s of %s samples drawn, chosen at random; the components (PC) and their shares of the "+
+			"variance are those of all.", format.Thousands(maxPoints), format.Thousands(most))
+	}
+	return g, nil
+}
+
+// glyphs checks the panels and returns the mark of each class that is there, with their legend in g.
+func (a PCA) glyphs(g *panelGrid) (map[uint16]draw.GlyphStyle, error) {
 	var present []bool
 	for _, p := range a.Panels {
 		if err := p.check(); err != nil {
-			return f, err
+			return nil, err
 		}
 		for _, l := range p.Labels {
 			for int(l) >= len(present) {
@@ -97,65 +157,95 @@ func (a PCA) layout(width vg.Length) (drawing, error) {
 		glyphs[uint16(l)] = classGlyph(l, radius) // by label, so that a class looks the same in every figure
 		big := glyphs[uint16(l)]
 		big.Radius *= 1.7
-		f.keys = append(f.keys, key{text: name, glyph: &big})
+		g.keys = append(g.keys, key{text: name, glyph: &big})
 	}
+	if len(g.keys) > mostClasses {
+		return nil, fmt.Errorf("%d classes: want at most %d", len(g.keys), mostClasses)
+	}
+	return glyphs, nil
+}
 
-	if len(f.keys) > mostClasses {
-		return f, fmt.Errorf("%d classes: want at most %d", len(f.keys), mostClasses)
+// placed is a panel with the places of its samples.
+type placed struct {
+	Panel
+	at     axes.XYs
+	turned string // how it differs from the plane of the components: empty if it does not
+}
+
+func (p Panel) placed() placed {
+	out := placed{Panel: p, at: make(axes.XYs, len(p.Labels))}
+	for i := range out.at {
+		out.at[i].X = p.Points[i*p.Components]
+		if p.Components > 1 {
+			out.at[i].Y = p.Points[i*p.Components+1]
+		}
 	}
-	most := 0
-	var plots []*axes.Plot
-	for _, panel := range a.Panels {
-		plots = append(plots, panel.plot(glyphs))
-		most = max(most, len(panel.Labels))
+	return out
+}
+
+// align turns p so that the sum of squared distances between its samples and those of to is least, up to the scale
+// of either.
+func (p *placed) align(to placed) {
+	if len(p.at) != len(to.at) || p.Components < 2 || to.Components < 2 {
+		return
 	}
-	if most > maxPoints {
-		f.note = fmt.Sprintf("%s of %s samples drawn, chosen at random; the components (PC) and their shares of the "+
-			"variance are those of all.", format.Thousands(maxPoints), format.Thousands(most))
+	var xx, xy, yx, yy float64
+	for i, v := range p.at {
+		w := to.at[i]
+		xx, xy, yx, yy = xx+w.X*v.X, xy+w.X*v.Y, yx+w.Y*v.X, yy+w.Y*v.Y
 	}
-	columns := 3
-	switch {
-	case len(a.Panels) == 1:
-		columns = 1
-	case len(a.Panels) <= 4 || width < fileWidth: // two fit on the screen of a phone
-		columns = 2
+	angle, sign, what := math.Atan2(yx-xy, xx+yy), 1.0, "turned by"
+	if math.Hypot(yx+xy, xx-yy) > math.Hypot(yx-xy, xx+yy) {
+		angle, sign, what = math.Atan2(yx+xy, xx-yy), -1, "mirrored and turned by"
 	}
-	rows := (len(a.Panels) + columns - 1) / columns
-	side := 8.5 * vg.Centimeter
-	if columns == 1 {
-		side = 12.5 * vg.Centimeter
+	degrees := math.Round(angle * 180 / math.Pi)
+	if degrees == 0 && sign > 0 {
+		return
 	}
-	f.width = vg.Length(columns)*side + 2*margin
-	f.height = vg.Length(rows)*min(side, 10*vg.Centimeter) + 2*vg.Centimeter
-	f.draw = tiled(plots, columns)
-	return f, nil
+	sin, cos := math.Sincos(angle)
+	for i, v := range p.at {
+		p.at[i] = axes.XY{X: cos*v.X - sign*sin*v.Y, Y: sin*v.X + sign*cos*v.Y}
+	}
+	p.turned = fmt.Sprintf("%s %s°", what, format.Number(degrees, 0))
 }
 
 // plot draws the samples in their order, so that no class covers the others.
-func (p Panel) plot(glyphs map[uint16]draw.GlyphStyle) *axes.Plot {
+func (p placed) plot(glyphs map[uint16]draw.GlyphStyle) *axes.Plot {
 	axis := func(k int) string {
 		return fmt.Sprintf("PC %d (%s%% of variance)", k+1, format.Number(100*p.Explained[k], 1))
 	}
 	out := newPlot(p.Title, axis(0), "")
-	if p.Components > 1 {
+	switch {
+	case p.turned != "":
+		out.X.Label.Text = fmt.Sprintf("PC 1 and PC 2 (%s%% of variance), %s",
+			format.Number(100*(p.Explained[0]+p.Explained[1]), 1), p.turned)
+	case p.Components > 1:
 		out.Y.Label.Text = axis(1)
 	}
 	rows := sample(len(p.Labels), maxPoints)
 	xys := make(axes.XYs, len(rows))
 	for i, row := range rows {
-		xys[i].X = p.Points[row*p.Components]
-		if p.Components > 1 {
-			xys[i].Y = p.Points[row*p.Components+1]
-		}
+		xys[i] = p.at[row]
 	}
 	out.Add(grid(), &axes.Scatter{
 		XYs:            xys,
 		GlyphStyleFunc: func(i int) draw.GlyphStyle { return glyphs[p.Labels[rows[i]]] },
 	})
-	for _, a := range []*axes.Axis{&out.X, &out.Y} {
-		spread(a)
-	}
 	return out
+}
+
+// share gives plots the same axes.
+func share(plots []*axes.Plot) {
+	x, y := plots[0].X, plots[0].Y
+	for _, p := range plots {
+		x.Min, x.Max = min(x.Min, p.X.Min), max(x.Max, p.X.Max)
+		y.Min, y.Max = min(y.Min, p.Y.Min), max(y.Max, p.Y.Max)
+	}
+	for _, p := range plots {
+		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = x.Min, x.Max, y.Min, y.Max
+		spread(&p.X)
+		spread(&p.Y)
+	}
 }
 
 // spread adds a margin and ticks to an axis.

@@ -1,7 +1,9 @@
 package plot
 
 import (
+	"math"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -33,6 +35,42 @@ func TestSample(t *testing.T) {
 		}
 		if in[k] < 55 || in[k] > 145 {
 			t.Errorf("%d of %d rows belong to class %d when the rows are sorted by class", in[k], most, k)
+		}
+	}
+}
+
+// TestAlign checks that a panel whose components are those of another one, turned and mirrored, is drawn like it,
+// and that panels of one space have one pair of axes.
+func TestAlign(t *testing.T) {
+	first := clouds(60, 3, 2)
+	for _, mirror := range []float64{1, -1} {
+		sin, cos := math.Sincos(2.3)
+		second := first
+		second.Like, second.Points = true, slices.Clone(first.Points)
+		for i := range second.Labels {
+			x, y := first.Points[2*i], mirror*first.Points[2*i+1]
+			second.Points[2*i], second.Points[2*i+1] = 0.5*(cos*x-sin*y), 0.5*(sin*x+cos*y)
+		}
+		a, b := first.placed(), second.placed()
+		b.align(a)
+		for i := range a.at {
+			if math.Abs(2*b.at[i].X-a.at[i].X)+math.Abs(2*b.at[i].Y-a.at[i].Y) > 1e-9 {
+				t.Fatalf("mirrored by %v: sample %d is at %v, want half of %v", mirror, i, b.at[i], a.at[i])
+			}
+		}
+		if (mirror < 0) != strings.HasPrefix(b.turned, "mirrored") || b.turned == "" {
+			t.Errorf("mirrored by %v: turned is %q", mirror, b.turned)
+		}
+		g, err := PCA{Panels: []Panel{first, second}}.grid()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x, y := g.plots[0], g.plots[1]; x.X.Min != y.X.Min || x.X.Max != y.X.Max || x.Y.Min != y.Y.Min ||
+			x.Y.Max != y.Y.Max {
+			t.Error("the panels have other axes")
+		}
+		if alone := first.placed(); alone.turned != "" {
+			t.Errorf("the first panel is turned: %q", alone.turned)
 		}
 	}
 }

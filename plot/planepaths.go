@@ -2,7 +2,6 @@ package plot
 
 import (
 	"fmt"
-	"image/color"
 	"maps"
 	"math"
 	"slices"
@@ -34,6 +33,7 @@ type PlanePath struct {
 const (
 	mostPaths  = 1000
 	mostPlaces = 1 << 17 // in all
+	fewCentres = 20      // that are drawn large
 )
 
 func (a PlanePaths) heading() string { return a.Title }
@@ -82,6 +82,10 @@ func (a PlanePaths) layout(width vg.Length) (drawing, error) {
 	thin, small := vg.Length(min(max(1.1/crowd, 0.5), 1.1)), vg.Length(min(max(2.6/crowd, 1.6), 2.6))
 	start := draw.GlyphStyle{Color: grey, Radius: small * 0.8, Shape: ring{}}
 	centre := draw.GlyphStyle{Color: ink, Radius: 4, Shape: cross{}}
+	if len(a.Centres) > fewCentres { // small, and below the paths, which they would hide
+		centre = draw.GlyphStyle{Color: grey, Radius: 2.2, Shape: draw.CrossGlyph{}}
+		p.Add(&axes.Scatter{XYs: toXYs(a.Centres), GlyphStyle: centre})
+	}
 	var starts axes.XYs
 	var ends []axes.Plotter
 	for _, path := range a.Paths {
@@ -93,7 +97,9 @@ func (a PlanePaths) layout(width vg.Length) (drawing, error) {
 	}
 	p.Add(&axes.Scatter{XYs: starts, GlyphStyle: start})
 	p.Add(ends...)
-	p.Add(&axes.Scatter{XYs: toXYs(a.Centres), GlyphStyle: centre})
+	if len(a.Centres) <= fewCentres {
+		p.Add(&axes.Scatter{XYs: toXYs(a.Centres), GlyphStyle: centre})
+	}
 	for _, class := range slices.Sorted(maps.Keys(present)) {
 		name := fmt.Sprint(class)
 		if class < len(a.Classes) {
@@ -136,9 +142,9 @@ type cross struct{}
 
 // DrawGlyph implements draw.GlyphDrawer.
 func (cross) DrawGlyph(c *draw.Canvas, g draw.GlyphStyle, at vg.Point) {
-	for _, line := range []draw.LineStyle{{Color: color.White, Width: 3.4}, {Color: g.Color, Width: 1.6}} {
+	for _, line := range []draw.LineStyle{{Color: paper, Width: 3.4}, {Color: g.Color, Width: 1.6}} {
 		r := g.Radius
-		if line.Color == color.White {
+		if line.Color == paper {
 			r += 1
 		}
 		for _, s := range []vg.Length{-1, 1} {

@@ -28,7 +28,7 @@ type Limit struct {
 type Roofline struct {
 	Title, Note string
 	Peaks       []Limit  // GFLOP/s
-	Bandwidths  []Limit  // GB/s
+	Bandwidths  []Limit  // GB/s, of the nearest level of the memory first
 	Points      []Series // X is flop per byte, Y GFLOP/s
 }
 
@@ -37,14 +37,19 @@ func (r Roofline) heading() string { return r.Title }
 func (r Roofline) layout(width vg.Length) (drawing, error) {
 	f := drawing{width: width, height: 9.8 * vg.Centimeter, note: r.Note}
 	p := newPlot("", "arithmetic intensity (flop per byte, log scale)", "GFLOP/s (log scale)")
-	c := roof{peaks: highest(r.Peaks), bandwidths: highest(r.Bandwidths)}
+	c := roof{peaks: highest(r.Peaks), bandwidths: r.bandwidths()}
 	if len(c.peaks) == 0 || len(c.bandwidths) == 0 {
 		return f, fmt.Errorf("%d peaks and %d bandwidths: want one at least of each", len(c.peaks), len(c.bandwidths))
 	}
 	p.Add(grid(), c)
 
 	// The axes show every point and the corners of the roof.
-	top, fast, slow := c.peaks[0].Rate, c.bandwidths[0].Rate, c.bandwidths[len(c.bandwidths)-1].Rate
+	top, fast, slow := c.peaks[0].Rate, c.fastest(), math.Inf(1)
+	for i, l := range c.bandwidths {
+		slow = min(slow, l.Rate)
+		line := c.line(i)
+		f.keys = append(f.keys, key{text: l.Name + " " + format.Significant(l.Rate) + " GB/s", line: &line})
+	}
 	xlo, xhi := top/fast/4, top/slow*4
 	ylo, yhi := min(c.peaks[len(c.peaks)-1].Rate, top/10), top
 	drawn, doubt := 0, false
@@ -96,8 +101,27 @@ func highest(limits []Limit) []Limit {
 	return limits
 }
 
-// roof draws the limits with their names on them, the highest first.
+// bandwidths returns those that can be drawn, in their order.
+func (r Roofline) bandwidths() []Limit {
+	return slices.DeleteFunc(slices.Clone(r.Bandwidths), func(l Limit) bool { return !drawable(l.Rate) })
+}
+
+// roof draws the limits: the peaks, the highest first, with their names on them, and the bandwidths, which may be
+// too close for that, by dashes.
 type roof struct{ peaks, bandwidths []Limit }
+
+// line is the style of a bandwidth.
+func (roof) line(i int) draw.LineStyle {
+	return draw.LineStyle{Color: grey, Width: 0.9, Dashes: seriesDashes[i%len(seriesDashes)]}
+}
+
+// fastest is the highest bandwidth.
+func (r roof) fastest() (rate float64) {
+	for _, l := range r.bandwidths {
+		rate = max(rate, l.Rate)
+	}
+	return rate
+}
 
 // Plot implements axes.Plotter.
 func (r roof) Plot(c draw.Canvas, p *axes.Plot) {
@@ -105,44 +129,35 @@ func (r roof) Plot(c draw.Canvas, p *axes.Plot) {
 	at := func(x, y float64) vg.Point { return vg.Point{X: tx(math.Log10(x)), Y: ty(math.Log10(y))} }
 	left, right, bottom := math.Pow(10, p.X.Min), math.Pow(10, p.X.Max), math.Pow(10, p.Y.Min)
 	top := r.peaks[0].Rate
-	label := style(noteSize, xfont.WeightNormal)
+	label := style(tickSize, xfont.WeightNormal)
 	label.Color, label.YAlign = grey, text.YBottom
-	line := draw.LineStyle{Color: grey, Width: 0.8}
 
 	for i, l := range r.bandwidths {
 		from := max(left, bottom/l.Rate)
 		a, b := at(from, from*l.Rate), at(top/l.Rate, top)
-		c.StrokeLine2(line, a.X, a.Y, b.X, b.Y)
-		if txt := names(r.bandwidths, i, "GB/s"); txt != "" {
-			slope := math.Atan2(float64(b.Y-a.Y), float64(b.X-a.X))
-			sin, cos := vg.Length(math.Sin(slope)), vg.Length(math.Cos(slope))
-			sty := label
-			sty.Rotation = slope
-			along := gap/2 + sty.Height(txt)*sin/cos // the text stays right of the axis
-			c.FillText(sty, vg.Point{X: a.X + along*cos - sin, Y: a.Y + along*sin + cos}, txt)
-		}
+		c.StrokeLine2(r.line(i), a.X, a.Y, b.X, b.Y)
 	}
 	label.XAlign = text.XRight
 	for i, l := range r.peaks {
-		a, b := at(max(left, l.Rate/r.bandwidths[0].Rate), l.Rate), at(right, l.Rate)
-		thick := line
+		a, b := at(max(left, l.Rate/r.fastest()), l.Rate), at(right, l.Rate)
+		line := draw.LineStyle{Color: grey, Width: 0.8}
 		if i == 0 {
-			thick.Color, thick.Width = ink, 1.5
+			line.Color, line.Width = ink, 1.5
 		}
-		c.StrokeLine2(thick, a.X, a.Y, b.X, b.Y)
-		if txt := names(r.peaks, i, "GFLOP/s"); txt != "" {
+		c.StrokeLine2(line, a.X, a.Y, b.X, b.Y)
+		for _, txt := range fit(label, r.peakNames(i), c.Max.X-c.Min.X-gap, 1) {
 			c.FillText(label, vg.Point{X: b.X - gap/2, Y: b.Y + gap/2}, txt)
 		}
 	}
 }
 
-// names labels limit i, together with those below it that are too close for their own label;
+// peakNames labels peak i, together with those below it that are too close for their own label;
 // for those it returns "".
-func names(limits []Limit, i int, unit string) string {
+func (r roof) peakNames(i int) string {
 	const apart = 1.4
 	txt, first := "", 0
-	for j, l := range limits {
-		if limits[first].Rate > apart*l.Rate {
+	for j, l := range r.peaks {
+		if r.peaks[first].Rate > apart*l.Rate {
 			first = j
 		}
 		if first == i {
@@ -155,5 +170,5 @@ func names(limits []Limit, i int, unit string) string {
 	if txt == "" {
 		return ""
 	}
-	return txt + " " + unit
+	return txt + " GFLOP/s"
 }

@@ -39,7 +39,7 @@ func (a Strips) layout(width vg.Length) (drawing, error) {
 	if err := a.check(); err != nil {
 		return f, err
 	}
-	head := style(noteSize, xfont.WeightNormal)
+	head := style(tickSize, xfont.WeightNormal)
 	right := head.Width("prediction") + gap // of the images, as left
 	left := head.Width("label") + gap
 	class := style(titleSize, xfont.WeightBold)
@@ -90,7 +90,7 @@ func (a Strips) layout(width vg.Length) (drawing, error) {
 			}
 			class := class
 			class.YAlign = text.YCenter
-			small := style(noteSize, xfont.WeightNormal)
+			small := style(tickSize, xfont.WeightNormal)
 			small.Color, small.YAlign = grey, text.YCenter
 			middle := top - tall/2
 			below := vg.Length(0)

@@ -60,7 +60,7 @@ func TestSVG(t *testing.T) {
 			return SVG(Lines{Series: []Series{{Name: "s", Points: []Point{{X: 7, Y: 3}}}}})
 		}, []string{"s", "7"}, nil},
 		{"roofline", func() ([]byte, error) { return SVG(roof) },
-			[]string{"avx512 117, avx2 <b>&\"   115 GFLOP/s", "generic 3.00 GFLOP/s", "L1 400 GB/s", "L2 150 GB/s",
+			[]string{"avx512 117, avx2 <b>&\" 115 GFLOP/s", "generic 3.00 GFLOP/s", "L1 400 GB/s", "L2 150 GB/s",
 				"memory 20.0 GB/s", "gemm", "marked"}, []string{"neon", "L3", "absent"}},
 		{"bars", func() ([]byte, error) { return SVG(bars) }, []string{"gemm <b>", "110", "105", "3.00", "generic",
 			"marked"}, []string{"absent"}},

@@ -7,11 +7,8 @@ import (
 
 	"dpnbench/internal/axes"
 
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-
-	xfont "golang.org/x/image/font"
 )
 
 // Epoch is one point of the training curves. NaN means not
@@ -34,19 +31,36 @@ type Training struct {
 func (a Training) heading() string { return a.Title }
 
 func (a Training) layout(width vg.Length) (drawing, error) {
+	g, err := a.grid()
+	if err != nil {
+		return drawing{}, err
+	}
+	n := len(g.plots)
+	f := drawing{width: vg.Length(9*n) * vg.Centimeter, height: 8 * vg.Centimeter, keys: g.keys}
+	columns := n
+	if width < fileWidth { // one above the other
+		f.width, f.height, columns = width, f.height*vg.Length(n), 1
+	}
+	f.draw = tiled(g.plots, columns)
+	return f, nil
+}
+
+// grid returns the panels of loss and accuracy.
+func (a Training) grid() (panelGrid, error) {
+	g := panelGrid{aspect: 0.7}
 	epochs := a.Epochs
 	if len(epochs) == 0 {
-		return drawing{}, errors.New("no epochs")
+		return g, errors.New("no epochs")
 	}
 	for i, e := range epochs[1:] {
 		if e.Epoch <= epochs[i].Epoch {
-			return drawing{}, fmt.Errorf("epoch %d follows epoch %d", e.Epoch, epochs[i].Epoch)
+			return g, fmt.Errorf("epoch %d follows epoch %d", e.Epoch, epochs[i].Epoch)
 		}
 	}
 	for _, e := range epochs {
 		for _, a := range []float64{e.TrainAccuracy, e.ValAccuracy} {
 			if a < 0 || a > 1 {
-				return drawing{}, fmt.Errorf("accuracy of epoch %d is %v: want it between 0 and 1", e.Epoch, a)
+				return g, fmt.Errorf("accuracy of epoch %d is %v: want it between 0 and 1", e.Epoch, a)
 			}
 		}
 	}
@@ -61,7 +75,6 @@ func (a Training) layout(width vg.Length) (drawing, error) {
 			draw.GlyphStyle{Color: vermillion, Radius: 2.5, Shape: draw.BoxGlyph{}}},
 	}
 	used := make([]bool, len(kinds))
-	var panels []*axes.Plot
 	for _, panel := range []struct {
 		label string
 		of    func(e Epoch) [2]float64
@@ -91,26 +104,20 @@ func (a Training) layout(width vg.Length) (drawing, error) {
 		pad = max(0.03*(to-from), 0.2)
 		p.X.Min, p.X.Max = from-pad, to+pad
 		p.X.Tick.Marker = func(float64, float64) []axes.Tick { return linearTicks(from, to, 8, true) }
-		panels = append(panels, p)
+		g.plots = append(g.plots, p)
 	}
-	if len(panels) == 0 {
-		return drawing{}, errors.New("no epoch has a finite loss or accuracy")
-	}
-	f := drawing{width: vg.Length(9*len(panels)) * vg.Centimeter, height: 8 * vg.Centimeter}
-	columns := len(panels)
-	if width < fileWidth { // one above the other
-		f.width, f.height, columns = width, f.height*vg.Length(len(panels)), 1
+	if len(g.plots) == 0 {
+		return g, errors.New("no epoch has a finite loss or accuracy")
 	}
 	for k, kind := range kinds {
 		if used[k] {
-			f.keys = append(f.keys, key{text: kind.name, line: &kind.line})
+			g.keys = append(g.keys, key{text: kind.name, line: &kind.line})
 			if len(epochs) <= 40 {
-				f.keys[len(f.keys)-1].glyph = &kind.glyph
+				g.keys[len(g.keys)-1].glyph = &kind.glyph
 			}
 		}
 	}
-	f.draw = tiled(panels, columns)
-	return f, nil
+	return g, nil
 }
 
 // finiteRuns splits a curve at the epochs where it has no finite value.
@@ -132,40 +139,4 @@ func finiteRuns(epochs []Epoch, value func(Epoch) float64) []axes.XYs {
 		runs = append(runs, run)
 	}
 	return runs
-}
-
-// tiled draws plots in rows of the given number of columns, their axes aligned.
-func tiled(plots []*axes.Plot, columns int) func(draw.Canvas) {
-	// Titles are drawn here: a plot would centre its title over axis and labels, at a height that
-	// depends on the labels.
-	title := style(labelSize, xfont.WeightBold)
-	title.XAlign, title.YAlign = text.XCenter, text.YBottom
-	titles := make([]string, len(plots))
-	room := vg.Length(0)
-	for i, p := range plots {
-		titles[i], p.Title.Text = p.Title.Text, ""
-		if titles[i] != "" {
-			room = title.FontExtents().Height + gap
-		}
-	}
-	return func(c draw.Canvas) {
-		rows := (len(plots) + columns - 1) / columns
-		table := make([][]*axes.Plot, rows)
-		for r := range table {
-			table[r] = make([]*axes.Plot, columns)
-			copy(table[r], plots[r*columns:min((r+1)*columns, len(plots))])
-		}
-		tiles := draw.Tiles{Rows: rows, Cols: columns, PadX: 3 * gap, PadY: 2*gap + room, PadTop: room}
-		canvases := axes.Align(table, tiles, c)
-		for r := range table {
-			for i, p := range table[r] {
-				if p != nil {
-					p.Draw(canvases[r][i])
-					data := p.DataCanvas(canvases[r][i])
-					c.FillText(title, vg.Point{X: (data.Min.X + data.Max.X) / 2, Y: data.Max.Y + gap},
-						titles[r*columns+i])
-				}
-			}
-		}
-	}
 }

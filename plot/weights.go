@@ -22,8 +22,8 @@ type Weights struct {
 	C     []float64 // c_i of each component, finite
 }
 
-// mostBars is the largest number of components that are numbered below their bars.
-const mostBars = 40
+// mostNamed is the largest number of components that are numbered below their bars.
+const mostNamed = 40
 
 func (a Weights) heading() string { return a.Title }
 
@@ -38,16 +38,10 @@ func (a Weights) layout(width vg.Length) (drawing, error) {
 			return f, fmt.Errorf("c of component %d is %v", i, c)
 		}
 	}
-	w := make([]float64, k)
-	sum, most := 0.0, slices.Max(a.C)
-	for i, c := range a.C {
-		w[i] = math.Exp(c - most)
-		sum += w[i]
-	}
+	w := a.shares()
 	entropy := 0.0
 	order := make([]int, k)
 	for i := range w {
-		w[i] /= sum
 		if w[i] > 0 {
 			entropy -= w[i] * math.Log(w[i])
 		}
@@ -64,14 +58,14 @@ func (a Weights) layout(width vg.Length) (drawing, error) {
 	p.Y.Tick.Marker = func(lo, hi float64) []axes.Tick { return linearTicks(lo, hi, 6, false) }
 	var ticks []axes.Tick
 	for at, i := range order {
-		if k <= mostBars {
+		if k <= mostNamed {
 			ticks = append(ticks, axes.Tick{Value: float64(at), Label: strconv.Itoa(i)})
 		}
 		left, right := float64(at)-0.38, float64(at)+0.38
 		p.Add(&axes.Area{XYs: axes.XYs{{X: left}, {X: right}, {X: right, Y: w[i]}, {X: left, Y: w[i]}}, Color: blue})
 	}
 	p.X.Tick.Marker = axes.Ticks(ticks...)
-	if k > mostBars {
+	if k > mostNamed {
 		p.X.Label.Text = "rank of the component, by weight"
 		p.X.Tick.Marker = func(float64, float64) []axes.Tick {
 			ticks := linearTicks(1, float64(k), 10, true)
@@ -90,4 +84,17 @@ func (a Weights) layout(width vg.Length) (drawing, error) {
 		format.Significant(math.Exp(entropy)), k)
 	f.draw = p.Draw
 	return f, nil
+}
+
+// shares returns the weights, of sum 1.
+func (a Weights) shares() []float64 {
+	w, sum, most := make([]float64, len(a.C)), 0.0, slices.Max(a.C)
+	for i, c := range a.C {
+		w[i] = math.Exp(c - most)
+		sum += w[i]
+	}
+	for i := range w {
+		w[i] /= sum
+	}
+	return w
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
@@ -86,6 +88,9 @@ func newFigure(name, part string, build func() (Shown, error)) AnalysisFigure {
 	if f.Missing == nil {
 		f.Missing = plot.Check(f.Figure)
 	}
+	if f.Missing == nil { // files say which model they show, a page shows one
+		f.Title, _, _ = strings.Cut(plot.Title(f.Figure), ": ")
+	}
 	return f
 }
 
@@ -121,20 +126,27 @@ var (
 // levels is the scale of images; colours have no bar.
 var levels = plot.Scale{Low: 0, High: 1, Unit: "grey level"}
 
+// ownLayers are the layers without features that are the input.
+func (a Analysis) ownLayers() []separation.Layer {
+	if a.pixels() {
+		return slices.Delete(slices.Clone(a.Study.Layers), 1, 2)
+	}
+	return a.Study.Layers
+}
+
 func (a Analysis) layers() (Shown, error) {
 	f := plot.Layers{Title: a.title(a.text().Say("layers title"))}
-	for _, l := range a.Study.Layers {
+	layers := a.ownLayers()
+	for _, l := range layers {
 		f.Names = append(f.Names, l.Name)
 		f.D = append(f.D, float64(l.Fuzziness))
 	}
-	f.Intervals, f.Bars = intervals(a.Study.Layers), FuzzinessBars
-	if law := a.Study.Law; law != nil && law.Points >= leastPoints {
+	f.Intervals, f.Bars = intervals(layers), FuzzinessBars
+	if law := a.Study.Law; law != nil && law.Points >= leastPoints && !a.pixels() {
 		f.Law = NewLaw(law)
 	}
 	return Shown{Figure: f,
-		Caption: a.text().Say("layers caption", "bars", barsCaption(f.Intervals, a.samples())),
-		Alt:     a.text().Say("layers alt", "first", f.D[0], "last", f.D[len(f.D)-1]),
-	}, nil
+		Caption: a.text().Say("layers caption", "bars", barsCaption(f.Intervals, a.samples()))}, nil
 }
 
 func (a Analysis) steps() (Shown, error) {
@@ -150,9 +162,7 @@ func (a Analysis) steps() (Shown, error) {
 		f.Law = NewLaw(law)
 	}
 	return Shown{Figure: f,
-		Caption: a.text().Say("steps caption", "bars", barsCaption(f.Intervals, a.samples())),
-		Alt:     a.text().Say("steps alt", "first", f.D[0], "last", f.D[len(f.D)-1]),
-	}, nil
+		Caption: a.text().Say("steps caption", "bars", barsCaption(f.Intervals, a.samples()))}, nil
 }
 
 // barsCaption explains error bars, if there are any, of samples that are called what.
@@ -219,29 +229,7 @@ func curveFigure(title, what string, curves []separation.LayerCurve, layers []se
 	if left > 0 {
 		f.Note = text.Say("curve note", "left", left, "what", what)
 	}
-	var ends []string
-	for _, c := range curves {
-		if first, last, ok := curveEnds(c.Points); ok {
-			ends = append(ends, text.Say("curve ends", "layer", c.Layer, "first", first.Mean, "few", first.Samples,
-				"last", last.Mean, "many", last.Samples, "what", what))
-		}
-	}
-	return Shown{Figure: f, Caption: text.Say("curve caption", "what", what),
-		Alt: text.Say("curve alt", "ends", ends, "what", what)}, nil
-}
-
-// curveEnds returns the first and the last point of a curve that have a D.
-func curveEnds(points []separation.CurvePoint) (first, last separation.CurvePoint, ok bool) {
-	for _, p := range points {
-		if !p.Mean.IsFinite() {
-			continue
-		}
-		if !ok {
-			first, ok = p, true
-		}
-		last = p
-	}
-	return first, last, ok
+	return Shown{Figure: f, Caption: text.Say("curve caption", "what", what)}, nil
 }
 
 // limitOf is the estimate of D of a layer for N → ∞, or nil.
@@ -281,9 +269,10 @@ func (a Analysis) scatter() (Shown, error) {
 		if err != nil {
 			return Shown{}, err
 		}
+		p.Like = l.Name == "denoised"
 		f.Panels = append(f.Panels, p)
 	}
-	return Shown{Figure: f, Caption: a.text().Say("pca caption"), Alt: a.text().Say("pca alt")}, nil
+	return Shown{Figure: f, Caption: a.text().Say("pca caption", "like", true)}, nil
 }
 
 func (a Analysis) strips() (Shown, error) {
@@ -306,7 +295,7 @@ func (a Analysis) strips() (Shown, error) {
 		}
 		f.Strips = append(f.Strips, s)
 	}
-	return Shown{Figure: f, Wide: true, Caption: a.text().Say("strips caption"), Alt: a.text().Say("strips alt")}, nil
+	return Shown{Figure: f, Wide: t.Steps > 5, Caption: a.text().Say("strips caption")}, nil
 }
 
 func (a Analysis) paths() (Shown, error) {
@@ -339,8 +328,27 @@ func (a Analysis) paths() (Shown, error) {
 	if f.Centres, err = places(plane, a.Model.Potential().Centres().Data); err != nil {
 		return Shown{}, err
 	}
-	return Shown{Figure: f, Caption: a.text().Say("paths caption", "samples", t.Samples),
-		Alt: a.text().Say("paths alt")}, nil
+	first, last := a.nearest(0), a.nearest(t.Steps)
+	return Shown{Figure: f, Caption: a.text().Say("paths caption", "samples", t.Samples, "dim", t.Dim,
+		"plane", plane.ExplainedVariance[0]+plane.ExplainedVariance[1], "first", first, "last", last)}, nil
+}
+
+// nearest is the mean distance of the paths to the nearest centre after a step, in all dimensions.
+func (a Analysis) nearest(step int) float64 {
+	mu, t := a.Model.Potential().Centres(), a.Study.Paths
+	sum := 0.0
+	for i := range t.Samples {
+		x, least := t.XAt(step).Row(i), math.Inf(1)
+		for k := range mu.Rows {
+			d := 0.0
+			for j, v := range mu.Row(k) {
+				d += float64(x[j]-v) * float64(x[j]-v)
+			}
+			least = min(least, d)
+		}
+		sum += math.Sqrt(least)
+	}
+	return sum / float64(t.Samples)
 }
 
 // places projects rows onto a plane.
@@ -361,10 +369,10 @@ func (a Analysis) weights() (Shown, error) {
 	for _, w := range a.Study.Landscape.Weights {
 		f.C = append(f.C, math.Log(max(w, math.SmallestNonzeroFloat64)))
 	}
-	return Shown{Figure: f,
-		Caption: a.text().Say("weights caption"),
-		Alt:     a.text().Say("weights alt", "effective", a.carriers(), "components", len(f.C)),
-	}, nil
+	if _, equal := a.shares(); equal != "" {
+		return Shown{}, errors.New(a.text().Say("equal weights", "weight", equal))
+	}
+	return Shown{Figure: f, Caption: a.text().Say("weights caption")}, nil
 }
 
 // work shows how many components are active and how many are computed.
@@ -379,6 +387,9 @@ func (a Analysis) work() (Shown, error) {
 	}
 	f := plot.Lines{Title: a.text().Say("work title", "name", a.name()), X: "ascent step", Y: a.text().Say("work y"),
 		LinearX: true, LogY: true, From: 1, To: float64(k)}
+	if last := steps[len(steps)-1]; last.Active > 0.99*float64(k) && steps[0].Active > 0.99*float64(k) {
+		return Shown{}, errors.New("every component is active in every step")
+	}
 	lines := []struct {
 		name string
 		y    func(ascent.StepWork) float64
@@ -394,11 +405,7 @@ func (a Analysis) work() (Shown, error) {
 		}
 		f.Series = append(f.Series, s)
 	}
-	return Shown{Figure: f,
-		Caption: a.text().Say("work caption"),
-		Alt: a.text().Say("work alt", "first", steps[0].Active, "components", k, "last",
-			steps[len(steps)-1].Active),
-	}, nil
+	return Shown{Figure: f, Caption: a.text().Say("work caption")}, nil
 }
 
 // carriers is the effective number of components: the exponential of the entropy of the
@@ -430,21 +437,36 @@ func (a Analysis) spectra() (Shown, error) {
 	for _, i := range order {
 		f.Values = append(f.Values, l.Spectra[i].Eigenvalues)
 	}
+	if s := l.Spectra[order[0]]; equalSpectra(l.Spectra) {
+		return Shown{}, errors.New(a.text().Say("equal spectra", "components", l.Components, "largest", s.Largest,
+			"smallest", s.Smallest))
+	}
 	return Shown{Figure: f,
 		Caption: a.text().Say("spectra caption", "largest", l.LambdaMax, "size", l.Alpha*l.LambdaMax, "left", left),
-		Alt:     a.text().Say("spectra alt"),
 	}, nil
 }
 
+// equalSpectra reports whether several spectra would be one line.
+func equalSpectra(spectra []study.Spectrum) bool {
+	for _, s := range spectra[1:] {
+		for j, v := range s.Eigenvalues {
+			if w := spectra[0].Eigenvalues[j]; math.Abs(v-w) > 1e-3*math.Abs(w) {
+				return false
+			}
+		}
+	}
+	return len(spectra) > 1
+}
+
 // shares returns a caption for each component: its number and its weight, all with the same
-// number of decimals. If all weights print the same, a sentence says so instead.
+// number of decimals. If all weights print the same, it returns that weight.
 func (a Analysis) shares() (captions []string, equal string) {
 	w, order := a.Study.Landscape.Weights, a.Study.Landscape.Order
 	heaviest := 100 * w[order[0]]
 	decimals := max(0, 2-int(math.Floor(math.Log10(heaviest)+1e-3))) // rounding may turn 1 into 0.99999
 	share := func(i int) string { return fmt.Sprintf("%.*f%%", decimals, 100*w[i]) }
 	if heaviest := share(order[0]); heaviest == share(order[len(order)-1]) {
-		equal = a.text().Say("equal weights", "weight", heaviest)
+		equal = heaviest
 	}
 	for i := range w {
 		caption := fmt.Sprint(i)
@@ -463,16 +485,25 @@ func (a Analysis) centres() (Shown, error) {
 	mu := a.Model.Potential().Centres()
 	order, left := a.heaviest(mostCentres)
 	captions, equal := a.shares()
-	f := plot.Gallery{Title: a.text().Say("centres title", "name", a.name()), Note: equal,
+	f := plot.Gallery{Title: a.text().Say("centres title", "name", a.name()), Note: a.equally(equal),
 		Rows: a.Model.Shape.Rows, Cols: a.Model.Shape.Cols, Scale: levels}
 	for _, i := range order {
 		f.Images = append(f.Images, plot.Image{Caption: captions[i], X: [][]float32{a.visible(mu.Row(i))}})
 	}
-	return Shown{Figure: f, Wide: len(order) > 30,
-		Caption: a.text().Say("centres caption", "left", left),
-		Alt:     a.text().Say("centres alt"),
-	}, nil
+	return Shown{Figure: f, Wide: len(order) > 30, Caption: a.text().Say("centres caption", "left", left)}, nil
 }
+
+// equally is a sentence about weights that are all equal, or "".
+func (a Analysis) equally(weight string) string {
+	if weight == "" {
+		return ""
+	}
+	text := a.text().Say("equal weights", "weight", weight)
+	return strings.ToUpper(text[:1]) + text[1:] + "."
+}
+
+// smallMove is the share of the distance between centres from which a move can be seen.
+const smallMove = 0.01
 
 func (a Analysis) moves() (Shown, error) {
 	moves := a.Study.Moves
@@ -481,20 +512,21 @@ func (a Analysis) moves() (Shown, error) {
 		return Shown{}, errNoPixels
 	case moves == nil:
 		return Shown{}, errors.New(a.Unmoved)
+	case moves.Nearest > 0 && slices.Max(moves.Moved) < smallMove*moves.Nearest:
+		return Shown{}, errors.New(a.text().Say("small moves", "moved", slices.Max(moves.Moved), "nearest",
+			moves.Nearest))
 	}
 	order, left := a.heaviest(mostMoves)
 	f := plot.Gallery{Title: a.text().Say("moves title", "name", a.name()), Series: []string{"initial", "final"},
 		Rows: a.Model.Shape.Rows, Cols: a.Model.Shape.Cols, Scale: levels}
 	for _, i := range order {
-		caption := fmt.Sprintf("%d: by %s", i, format.Significant(moves.Moved[i]))
+		caption := fmt.Sprintf("%d: %.2g", i, moves.Moved[i])
 		f.Images = append(f.Images, plot.Image{Caption: caption, X: [][]float32{
 			a.visible(moves.Initial.Row(i)), a.visible(moves.Final.Row(i)),
 		}})
 	}
-	return Shown{Figure: f, Wide: true,
-		Caption: a.text().Say("moves caption", "nearest", moves.Nearest, "left", left),
-		Alt:     a.text().Say("moves alt"),
-	}, nil
+	return Shown{Figure: f, Wide: len(order) > 15,
+		Caption: a.text().Say("moves caption", "nearest", moves.Nearest, "left", left)}, nil
 }
 
 func (a Analysis) variance() (Shown, error) {
@@ -531,9 +563,6 @@ func (a Analysis) variance() (Shown, error) {
 		}
 	}
 	f.Log = hi > 10*lo
-	f.Note = a.text().Say("variance note", "equal", equal, "singular", len(l.Singular))
-	return Shown{Figure: f, Wide: len(order) > 30,
-		Caption: a.text().Say("variance caption", "left", left),
-		Alt:     a.text().Say("variance alt"),
-	}, nil
+	f.Note = a.text().Say("variance note", "equal", a.equally(equal), "singular", len(l.Singular))
+	return Shown{Figure: f, Wide: len(order) > 30, Caption: a.text().Say("variance caption", "left", left)}, nil
 }

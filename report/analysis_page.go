@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -30,10 +31,11 @@ func AnalysisPage(a Analysis, figures []AnalysisFigure) Page {
 	add := func(part string, blocks ...Block) {
 		p.Sections = append(p.Sections, Section{Title: a.text().Say(part), Blocks: blocks})
 	}
-	classes := []Block{a.classesText(), a.classTable()}
-	add(partClasses, append(classes, figureBlocks(figures, partClasses)...)...)
-	numbers := []Block{Text(a.text().Say("numbers", "what", a.samples())), layerTable("Layers", a.Study.Layers),
-		lawTable(a.Laws())}
+	p.First, figures = first(figures, "layers")
+	add(partClasses, slices.Concat([]Block{a.classesText()},
+		Beside([]Block{a.classTable()}, figureBlocks(figures, partClasses)))...)
+	numbers := []Block{layerTable("Layers", a.ownLayers()), lawTable(a.Laws())}
+	numbers = append(numbers, Fold(columnsText, Text(a.text().Say("numbers", "what", a.samples())))...)
 	add(partSeparation, append(numbers, figureBlocks(figures, partSeparation)...)...)
 	add(partPaths, append(a.walkBlocks(), figureBlocks(figures, partPaths)...)...)
 	var potential []Block
@@ -41,11 +43,23 @@ func AnalysisPage(a Analysis, figures []AnalysisFigure) Page {
 		potential = append(potential, a.potentialText())
 	}
 	potential = append(potential, figureBlocks(figures, partPotential)...)
-	add(partPotential, append(potential, a.componentTable())...)
+	add(partPotential, append(potential, a.componentBlocks()...)...)
 	if a.ascends() {
 		add("part steps", Text(a.text().Say("numbers of steps")), layerTable("Steps", a.Study.Steps))
 	}
 	return p
+}
+
+// columnsText is the summary of what is folded below a table.
+const columnsText = "What the columns mean"
+
+// first returns the figure of a name, if there is one, to stand beside the summary, and the others.
+func first(figures []AnalysisFigure, name string) (Figures, []AnalysisFigure) {
+	at := slices.IndexFunc(figures, func(f AnalysisFigure) bool { return f.Name == name && f.Missing == nil })
+	if at < 0 {
+		return nil, figures
+	}
+	return Figures{figures[at].Shown}, slices.Delete(slices.Clone(figures), at, at+1)
 }
 
 // walkBlocks are the walk with its introduction, or the reason why there is none.
@@ -101,10 +115,23 @@ func figureBlocks(figures []AnalysisFigure, part string) []Block {
 	if len(shown) > 0 {
 		out = append(out, shown)
 	}
+	for i := range mine {
+		mine[i].Name = cmp.Or(figureWords[mine[i].Name], mine[i].Name)
+	}
 	if missing := MissingFigures(mine); len(missing) > 0 {
 		out = append(out, List(missing))
 	}
 	return out
+}
+
+// figureWords are what a page calls figures that it leaves out; their names are those of files.
+var figureWords = map[string]string{
+	"confusion": "the confusion matrix", "layers": "D over the layers", "steps": "D over the ascent steps",
+	"curve": "D over the number of samples", "pca": "principal components", "strips": "steps of the ascent",
+	"paths": "trajectories", "spectra": "eigenvalues", "centres": "the centres",
+	"variance": "variance of each pixel", "moves": "centres before and after training",
+	"work": "active components", "loads": "the load of each layer", "epochs": "D over the epochs",
+	"roc-unknown": "ROC curves", "examples": "examples of each kind",
 }
 
 // MissingFigures returns a sentence for each reason why figures are missing.
@@ -229,18 +256,25 @@ func (a Analysis) summary() []string {
 	if a.ascends() {
 		out = append(out, a.stepsSentence())
 	}
-	out = append(out, a.reliability(), a.text().Say("carriers", "effective", a.carriers(),
-		"components", s.Landscape.Components, "heaviest", s.Landscape.Weights[s.Landscape.Order[0]]))
+	out = append(out, a.reliability())
+	if effective := a.carriers(); effective < unevenWeights*float64(s.Landscape.Components) {
+		out = append(out, a.text().Say("carriers", "effective", effective, "components", s.Landscape.Components,
+			"heaviest", s.Landscape.Weights[s.Landscape.Order[0]]))
+	}
 	if !a.ascends() {
 		return out
 	}
-	if size := s.Landscape.Alpha * s.Landscape.LambdaMax; size <= 2 {
-		out = append(out, a.text().Say("step size safe", "size", size))
-	} else {
+	if size := s.Landscape.Alpha * s.Landscape.LambdaMax; size > 2 {
 		out = append(out, a.text().Say("step size unsafe", "size", size))
 	}
-	return append(out, a.riseSentence())
+	if falls := a.fallSentence(); falls != "" {
+		out = append(out, falls)
+	}
+	return out
 }
+
+// unevenWeights is the share of the components below which their effective number is worth a sentence.
+const unevenWeights = 0.8
 
 // fuzzinessSentence gives D at the input, in the features and after denoising.
 func (a Analysis) fuzzinessSentence() string {
@@ -321,8 +355,8 @@ func (a Analysis) reliability() string {
 	return a.text().Say("D depends", "samples", n, "shift", most, "layer", name)
 }
 
-// riseSentence says whether φ rises along the ascents of the walk.
-func (a Analysis) riseSentence() string {
+// fallSentence says where φ falls along the ascents of the walk, "" if it rises everywhere.
+func (a Analysis) fallSentence() string {
 	t := a.Study.Walk
 	falls, images, largest := 0, 0, 0.0
 	for i := range t.Samples {
@@ -340,7 +374,7 @@ func (a Analysis) riseSentence() string {
 		}
 	}
 	if falls == 0 {
-		return a.text().Say("rises", "samples", t.Samples)
+		return ""
 	}
 	return a.text().Say("falls", "falls", falls, "steps", t.Samples*t.Steps, "images", images, "samples", t.Samples,
 		"largest", largest)
@@ -457,7 +491,8 @@ func (a Analysis) potentialText() Text {
 		f.Accuracy))
 }
 
-func (a Analysis) componentTable() Table {
+// componentBlocks are the table of the components, without the numbers that are the same for all, and those.
+func (a Analysis) componentBlocks() []Block {
 	l := a.Study.Landscape
 	order, left := a.heaviest(mostRows)
 	t := Table{Columns: []Column{{Name: "component"}, {"weight", true}, {"largest λ", true}, {"smallest λ", true},
@@ -481,5 +516,34 @@ func (a Analysis) componentTable() Table {
 		}
 		t.Rows = append(t.Rows, Row{Cells: cells})
 	}
-	return t
+	var same []string
+	if len(t.Rows) > 1 {
+		same = t.dropConstant()
+	}
+	var out []Block
+	if len(same) > 0 {
+		out = append(out, Text(a.text().Say("components alike", "numbers", same)))
+	}
+	if len(t.Columns) > 1 {
+		out = append(out, Fold(t.Caption, t)...)
+	}
+	return out
+}
+
+// dropConstant removes the columns, but for the first one, whose cells are all the same, and returns their names
+// and values.
+func (t *Table) dropConstant() (same []string) {
+	for j := len(t.Columns) - 1; j > 0; j-- {
+		value := t.Rows[0].Cells[j]
+		if slices.ContainsFunc(t.Rows, func(r Row) bool { return r.Cells[j] != value }) {
+			continue
+		}
+		same = append(same, t.Columns[j].Name+" "+value)
+		t.Columns = slices.Delete(t.Columns, j, j+1)
+		for i := range t.Rows {
+			t.Rows[i].Cells = slices.Delete(t.Rows[i].Cells, j, j+1)
+		}
+	}
+	slices.Reverse(same)
+	return same
 }

@@ -77,17 +77,23 @@ func TestAnalysisPage(t *testing.T) {
 		t.Skip("slow under emulation: without -short")
 	}
 	a := studied(t, func(*dpn.Config) {})
+	missing := map[string]string{ // of a network that has not learned: they would be of one value
+		"weights": "all components have a weight of 10.0%", "work": "every component is active in every step",
+	}
 	for _, f := range a.Figures() {
 		if f.Missing != nil {
-			t.Errorf("no figure %s: %v", f.Name, f.Missing)
+			if why := missing[f.Name]; why == "" || !strings.Contains(f.Missing.Error(), why) {
+				t.Errorf("no figure %s: %v", f.Name, f.Missing)
+			}
+			continue
 		}
 		if !strings.Contains(f.Caption, "Look") && !strings.Contains(f.Caption, "look") && f.Name != "spectra" &&
-			f.Name != "curve" || f.Alt == "" {
-			t.Errorf("figure %s does not say what to look for: %q, %q", f.Name, f.Caption, f.Alt)
+			f.Name != "curve" {
+			t.Errorf("figure %s does not say what to look for: %q", f.Name, f.Caption)
 		}
 	}
 	page := analysisHTML(t, a)
-	contains(t, page, "How raw on small separates classes", "Figure 12.",
+	contains(t, page, "How raw on small separates classes", "Figure 10.",
 		"Confusion matrix", "centre moved by", "image 0",
 		"of 150 test images correctly", "Read this page with caution", `"steps":4`)
 	if analysisHTML(t, a) != page {
@@ -106,15 +112,16 @@ func TestAnalysisWithoutImages(t *testing.T) {
 	}
 	a := studied(t, func(c *dpn.Config) { c.Extractor, c.Dim, c.Steps, c.Gradient = "linear", 6, 1, "detached" })
 	page := analysisHTML(t, a)
-	contains(t, page, "Left out, because they need features that are pixels: strips.",
-		"Left out, because they need features that are pixels: centres, variance, moves.",
+	contains(t, page, "Left out, because they need features that are pixels: steps of the ascent.",
+		"Left out, because they need features that are pixels: the centres, variance "+
+			"of each pixel, centres before and after training.",
 		"the image is the input at every step", "6 from linear "+
 			"layers", "too few points to test")
 	none := studied(t, func(c *dpn.Config) { c.Steps, c.Gradient = 0, "detached" })
 	page = analysisHTML(t, none)
-	contains(t, page, "Left out, because there are no ascent steps: steps.",
-		"Left out, because nobody knows: moves.", "This network makes no ascent steps",
-		"Left out, because there are no ascent steps: strips, paths.")
+	contains(t, page, "Left out, because there are no ascent steps: D over the ascent steps.",
+		"Left out, because nobody knows: centres before and after training.", "This network makes no ascent steps",
+		"Left out, because there are no ascent steps: steps of the ascent, trajectories.")
 	for _, of := range []string{"Choose an image", "step size", "ascents continued"} {
 		if strings.Contains(page, of) {
 			t.Errorf("without an ascent the page says %q", of)
@@ -203,7 +210,7 @@ func TestAnalysisSummary(t *testing.T) {
 	for i := range l.Weights {
 		l.Weights[i], l.Order[i] = 0.1*(1-1e-7*float64(i)), i
 	}
-	if captions, equal := a.shares(); captions[3] != "3" || equal != "All have a weight of 10.0%." {
+	if captions, equal := a.shares(); captions[3] != "3" || equal != "10.0%" {
 		t.Errorf("equal weights: %q %q", captions[3], equal)
 	}
 	l.Weights[0], l.Weights[9] = 0.1991, 0.0009
@@ -225,9 +232,11 @@ func TestAnalysisSummary(t *testing.T) {
 		}
 	}
 	rising()
-	contains(t, a.riseSentence(), "rises along every step of the ascents of 20 images")
+	if got := a.fallSentence(); got != "" {
+		t.Errorf("phi rises everywhere: %q", got)
+	}
 	w.Phi[2][7] = 0.5
-	contains(t, a.riseSentence(), "falls in 1 of the 80 steps of the ascents of 20 images, in 1 of them, by at "+
+	contains(t, a.fallSentence(), "falls in 1 of the 80 steps of the ascents of 20 images, in 1 of them, by at "+
 		"most 0.500")
 
 	limit := func(shift float64) {

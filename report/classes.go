@@ -1,7 +1,9 @@
 package report
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 
 	"dpnbench/dpn/layer"
 	"dpnbench/internal/format"
@@ -13,6 +15,9 @@ func (a Analysis) confusion() (Shown, error) {
 	by := a.Study.ByClass
 	if by.Confusion == nil {
 		return Shown{}, fmt.Errorf("there are %d classes", len(by.Classes))
+	}
+	if a.Study.Wrong == 0 {
+		return Shown{}, errors.New(strings.TrimSuffix(a.confusedSentence(), "."))
 	}
 	return Shown{Figure: plot.Confusion{Title: a.title(a.text().Say("confusion title")), Counts: by.Confusion,
 		Classes: a.classes()},

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
+	"html"
 	htmltemplate "html/template"
 	"io"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -25,8 +27,12 @@ var pageCSS string
 //go:embed page.html.tmpl
 var pageText string
 
+// pageStyle is the style of all pages: the figures follow the colours of the page, but not in print.
+var pageStyle = htmltemplate.CSS(pageCSS + "@media screen and (prefers-color-scheme: dark) {\n" +
+	plot.DarkStyle("figure svg") + "}\n")
+
 var pageFuncs = template.Funcs{
-	"style":      func() htmltemplate.CSS { return htmltemplate.CSS(pageCSS) },
+	"style":      func() htmltemplate.CSS { return pageStyle },
 	"walkStyle":  func() htmltemplate.CSS { return htmltemplate.CSS(walkCSS) },
 	"walkScript": func() htmltemplate.JS { return htmltemplate.JS(walkJS) },
 }
@@ -40,6 +46,7 @@ type Page struct {
 	Title    string
 	Warnings []string // reasons for caution
 	Summary  []string // what was found: a sentence or two each
+	First    Figures  // beside the summary, on the first screen; one at best
 	Facts    []Fact   // data, model, settings, machine
 	Sections []Section
 
@@ -60,6 +67,18 @@ type Section struct {
 // Block is a part of a section.
 type Block interface {
 	view(b *builder) (blockView, error)
+}
+
+// Fold returns blocks that the reader opens by a click on a summary.
+func Fold(summary string, blocks ...Block) []Block {
+	start := "<details class=\"fold\"><summary>" + html.EscapeString(format.Printable(summary)) + "</summary>"
+	return slices.Concat([]Block{Markup(start)}, blocks, []Block{Markup("</details>")})
+}
+
+// Beside returns two groups of blocks, side by side if the screen is wide enough.
+func Beside(left, right []Block) []Block {
+	return slices.Concat([]Block{Markup(`<div class="beside"><div>`)}, left, []Block{Markup("</div><div>")}, right,
+		[]Block{Markup("</div></div>")})
 }
 
 // Text is a paragraph.
@@ -112,6 +131,7 @@ type Figures []Shown
 // Shown is a figure on a page.
 type Shown struct {
 	Figure  plot.Figure
+	Title   string // on the page; empty: that of the figure
 	Caption string
 	Alt     string // text alternative, read out after the title of the figure
 	Wide    bool   // as wide as the page; it scrolls in its own box on a narrow screen
@@ -150,7 +170,15 @@ func (p Page) html() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []byte(quote.Lines(strings.ToValidUTF8(out, "\ufffd"))), nil
+	return []byte(quote.Lines(unbroken(strings.ToValidUTF8(out, "\ufffd")))), nil
+}
+
+var product = regexp.MustCompile(`(\d) × (\d)`)
+
+// unbroken keeps the end of a line out of formulas.
+func unbroken(text string) string {
+	text = strings.ReplaceAll(text, "N → ∞", "N\u00a0→\u00a0∞")
+	return product.ReplaceAllString(text, "$1\u00a0×\u00a0$2")
 }
 
 var sectionID = regexp.MustCompile(`^[A-Za-z0-9-]*$`)
@@ -159,6 +187,13 @@ var sectionID = regexp.MustCompile(`^[A-Za-z0-9-]*$`)
 func (p Page) view() (pageView, error) {
 	v := pageView{Page: p}
 	var b builder
+	if len(p.First) > 0 {
+		first, err := p.First.view(&b)
+		if err != nil {
+			return v, err
+		}
+		v.First = first.Markup
+	}
 	for i, s := range p.Sections {
 		if !sectionID.MatchString(s.ID) {
 			return v, fmt.Errorf("section %q: ID %q, want letters, digits and hyphens", s.Title, s.ID)
@@ -186,6 +221,7 @@ type builder struct{ tables, figures, walks int }
 // pageView is what the template shows.
 type pageView struct {
 	Page
+	First    htmltemplate.HTML
 	Sections []sectionView
 	Walks    int
 }
@@ -197,34 +233,41 @@ type sectionView struct {
 
 // blockView is a block: one of the fields is set.
 type blockView struct {
-	Text    string
-	List    []string
-	Markup  htmltemplate.HTML
-	Table   *tableView
-	Figures []figureView
-	Walk    *walkView
+	Text   string
+	List   []string
+	Markup htmltemplate.HTML
+	Table  *tableView
+	Walk   *walkView
 }
 
 type tableView struct {
 	Table
-	ID     string
-	Judged bool
-	Lines  []lineView
+	ID      string
+	Judged  bool
+	Stacked bool // on a phone, where long texts have no room beside each other
+	Lines   []lineView
 }
 
 type lineView struct{ Cells []cellView }
 
 type cellView struct {
 	Text, Class string
+	Label       string // of a stacked table: the column
 	Note        string
 	Head        bool
 }
 
 type figureView struct {
 	Shown
-	ID     string
-	Number int
-	SVG    htmltemplate.HTML
+	ID      string
+	Number  int
+	Title   string
+	Note    string
+	Legend  htmltemplate.HTML
+	Images  []htmltemplate.HTML
+	Panels  bool
+	Whole   bool // as wide as the page
+	Caption string
 }
 
 func (t Text) view(*builder) (blockView, error) { return blockView{Text: string(t)}, nil }
@@ -278,6 +321,7 @@ func (t Table) view(b *builder) (blockView, error) {
 				c.Class = "n"
 			case max(utf8.RuneCountInString(text), utf8.RuneCountInString(c.Note)) > longCell:
 				c.Class = "text"
+				v.Stacked = true
 			}
 			line.Cells = append(line.Cells, c)
 			if v.Judged && j == 0 { // visible on a phone without scrolling
@@ -286,26 +330,50 @@ func (t Table) view(b *builder) (blockView, error) {
 		}
 		v.Lines = append(v.Lines, line)
 	}
+	v.label()
 	return blockView{Table: &v}, nil
 }
 
 func (f Figures) view(b *builder) (blockView, error) {
-	var v blockView
+	var views []figureView
 	for _, s := range f {
 		if b.figures++; b.figures > mostFigures {
-			return v, fmt.Errorf("more than %d figures", mostFigures)
+			return blockView{}, fmt.Errorf("more than %d figures", mostFigures)
 		}
 		if s.Figure == nil {
-			return v, fmt.Errorf("figure %d is nil", b.figures)
+			return blockView{}, fmt.Errorf("figure %d is nil", b.figures)
 		}
-		svg, err := plot.Inline(s.Figure, s.Alt, s.Wide)
+		e, err := plot.Embed(s.Figure, s.Alt, s.Wide)
 		if err != nil {
-			return v, err
+			return blockView{}, err
 		}
-		v.Figures = append(v.Figures, figureView{
-			Shown: s, ID: fmt.Sprintf("figure-%d", b.figures), Number: b.figures,
-			SVG: htmltemplate.HTML(svg), // escaped where it was drawn
-		})
+		view := figureView{Shown: s, ID: fmt.Sprintf("figure-%d", b.figures), Number: b.figures,
+			Title: format.Printable(cmp.Or(s.Title, e.Title)), Note: format.Printable(e.Note),
+			Caption: strings.TrimSpace(s.Caption), Panels: len(e.SVG) > 1, Whole: s.Wide || len(e.SVG) > 1,
+			Legend: htmltemplate.HTML(e.Legend)} // escaped where it was drawn, as the images are
+		for _, svg := range e.SVG {
+			view.Images = append(view.Images, htmltemplate.HTML(svg))
+		}
+		views = append(views, view)
 	}
-	return v, nil
+	out, err := pageTemplate.Execute("figures", views)
+	return blockView{Markup: htmltemplate.HTML(out)}, err
+}
+
+// label names the column in each cell of a stacked table.
+func (t *tableView) label() {
+	if !t.Stacked {
+		return
+	}
+	for _, line := range t.Lines {
+		column := 0
+		for i := range line.Cells {
+			if t.Judged && i == 1 {
+				line.Cells[i].Label = "verdict"
+				continue
+			}
+			line.Cells[i].Label = t.Columns[column].Name
+			column++
+		}
+	}
 }

@@ -87,6 +87,10 @@ func samplePage(t *testing.T) Page {
 			"Classes draw together at every step of the ascent: the fuzziness D falls by 7% a step.",
 			"Two of the three published claims hold; the third one depends on the size of the sample.",
 		},
+		First: Figures{{Figure: plot.Layers{Title: "Over layers: a model",
+			Names: []string{"input", "denoised", "logits"}, D: []float64{14.6, 6, 7.9},
+			Intervals: []plot.Interval{{Low: 13, High: 16}, {}, {}}, Bars: "95% interval"},
+			Title: "Over layers", Caption: "The first figure."}},
 		Facts: []Fact{{"Data", "built-in digits, seed 1, 10,000 test images"}, {"Model", "20 components, 30 steps"},
 			{"Machine", "AMD EPYC 9654, 2 threads"}, {"Version", "dpnbench 1.0, go1.26"}},
 		Sections: []Section{
@@ -136,7 +140,55 @@ func samplePage(t *testing.T) Page {
 							{X: 10000, Y: 14.6, Low: 14.4, High: 14.8}}}}}, Caption: "D depends on n."},
 				{Figure: plot.Training{Title: "Training", Epochs: epochs}, Caption: "Loss and accuracy."},
 			}}},
+			{Title: "The other kinds of figures", Blocks: append(Fold("Some", Text("text")), otherFigures())},
 		},
+	}
+}
+
+// otherFigures are the kinds that the sections before do not have, with long names.
+func otherFigures() Figures {
+	class := func(i int) string { return fmt.Sprintf("class number %d", i) }
+	var counts [][]int
+	cloud := plot.Panel{Title: "features", Components: 2, Explained: []float64{0.31, 0.2}}
+	var values []float64
+	names := make([]string, 12)
+	for i := range names {
+		names[i] = class(i)
+		counts = append(counts, make([]int, len(names)))
+		counts[i][i], counts[i][(i+5)%len(names)] = 90+i, i
+		for j := range 30 {
+			angle := float64(i) + 0.1*math.Sin(float64(7*j))
+			cloud.Points = append(cloud.Points, 9*math.Cos(angle)+0.1*float64(j), 9*math.Sin(angle))
+			cloud.Labels = append(cloud.Labels, uint16(i))
+			values = append(values, angle)
+		}
+	}
+	turned := cloud
+	turned.Title, turned.Like, turned.Points = "denoised", true, nil
+	for i := range cloud.Labels {
+		turned.Points = append(turned.Points, -cloud.Points[2*i+1], cloud.Points[2*i])
+	}
+	points := []plot.Point{{X: 0.3, Y: 9, Low: 8, High: 11}, {X: 40, Y: 110, Doubtful: true}}
+	series := []plot.Series{{Name: "gemm", Points: points}, {Name: "a suite with a long name, batch=128", Colour: 1,
+		Points: points}}
+	groups := []string{"published, 10 steps", "random map to 64 features, noise"}
+	return Figures{
+		{Figure: plot.Confusion{Title: "Confusion", Counts: counts, Classes: names}},
+		{Figure: plot.PCA{Title: "Components", Panels: []plot.Panel{cloud, turned}, Classes: names}},
+		{Figure: plot.LawPanels{Title: "Law", Panels: []plot.LawPanel{{Title: "MLP, 4 layers of 100, momentum",
+			Names: names, D: [][]float64{values[:12]}}, {Title: "DPN", Names: names, D: [][]float64{values[20:32]}}}}},
+		{Figure: plot.Roofline{Title: "Roof", Peaks: []plot.Limit{{Name: "avx512", Rate: 117},
+			{Name: "avx2", Rate: 115}, {Name: "generic", Rate: 3}}, Bandwidths: []plot.Limit{
+			{Name: "L1", Rate: 10.6}, {Name: "L2", Rate: 9.63},
+			{Name: "L3", Rate: 8.37}, {Name: "memory", Rate: 8.49}}, Points: series}},
+		{Figure: plot.Bars{Title: "Tiers", X: "GFLOP/s", Groups: groups, Series: series}},
+		{Figure: plot.Dots{Title: "Accuracy", X: "accuracy under noise (%)", Groups: groups, Series: series}},
+		{Figure: plot.Histogram{Title: "Scores", X: "phi_0 = φ(x_0) (units of the features)", Samples: []plot.Sample{
+			{Name: "correctly classified", Values: values}, {Name: "misclassified", Values: values[:40]}},
+			Mark: &plot.Level{Name: "accepts 95% of the correctly classified", Y: 3}}},
+		{Figure: plot.Lines{Title: "Speed", X: "threads (log scale)", LogY: true,
+			Y:      "TPR: an axis with a long name (%)",
+			Series: append(series, plot.Series{Name: "ideal", Reference: true, Points: points})}},
 	}
 }
 
@@ -174,8 +226,9 @@ func TestPage(t *testing.T) {
 	page := written(t, p)
 	for _, want := range []string{
 		"<title>What a denoising", `>D at the input<small>Table 1 of the paper</small></th>`,
-		`<td class="n">1.98 to 2.31</td>`, `<td class="verdict fails">does not hold</td>`,
-		`<th scope="col">verdict</th>`, "Figure 9.", `aria-label="Enlarge figure 9"`,
+		`<td class="n" data-label="95% interval">1.98 to 2.31</td>`,
+		`<td class="verdict fails" data-label="verdict">does not hold</td>`,
+		`<th scope="col">verdict</th>`, "Figure 18.", `aria-label="Enlarge figure 9"`,
 		"Eight digits on their way. Eight " +
 			"rows of digits that become smoother", "test image 3: label 0, prediction 3 (wrong)",
 		`alt="test image 19 at step 30"`, "<li>D depends on the number of images.</li>",
@@ -184,7 +237,8 @@ func TestPage(t *testing.T) {
 			t.Errorf("the page does not contain %q", want)
 		}
 	}
-	if n := len(webtest.SVG.FindAllString(page, -1)); n != 9+1 { // and the chart of the walk
+	// Three figures have two panels and a legend; the walk has a chart.
+	if n := len(webtest.SVG.FindAllString(page, -1)); n != 15+3*3+1 {
 		t.Errorf("%d figures", n)
 	}
 	if written(t, p) != page {
@@ -406,7 +460,7 @@ func TestPageInBrowser(t *testing.T) {
 	if err := samplePage(t).Write(&page); err != nil {
 		t.Fatal(err)
 	}
-	b.CheckWidths(page.Bytes(), 9)
+	b.CheckWidths(page.Bytes(), 18)
 
 	b.Open(page.Bytes(), 1280, 900)
 	type state struct {

@@ -61,8 +61,7 @@ func (s Separation) layers() (Shown, error) {
 	if law := s.Depth.Law; law != nil && law.Points >= leastPoints {
 		f.Law = NewLaw(law)
 	}
-	return Shown{Figure: f, Caption: text.Say("depth caption", "bars", barsCaption(f.Intervals, "samples")),
-		Alt: text.Say("depth alt", "first", f.D[0], "last", f.D[len(f.D)-1])}, nil
+	return Shown{Figure: f, Caption: text.Say("depth caption", "bars", barsCaption(f.Intervals, "samples"))}, nil
 }
 
 // overLayers is a figure of a statistic over the index of the layer.
@@ -98,7 +97,7 @@ func (s Separation) loads() (Shown, error) {
 		{X: float64(len(s.Depth.Loads)), Y: equal}}}
 	f := s.overLayers(text.Say("loads title"), text.Say("loads y"), load, same)
 	f.Bars = "95% interval for N → ∞"
-	return Shown{Figure: f, Caption: text.Say("loads caption"), Alt: text.Say("loads alt")}, nil
+	return Shown{Figure: f, Caption: text.Say("loads caption")}, nil
 }
 
 func (s Separation) curve() (Shown, error) {
@@ -121,7 +120,7 @@ func (s Separation) accuracy() (Shown, error) {
 		f.Series = append(f.Series, s.series("nearest class mean, test", 2,
 			func(l separation.Layer) (float64, bool) { return l.Test.NearestMeanAccuracy, true }))
 	}
-	return Shown{Figure: f, Caption: text.Say("accuracies caption"), Alt: text.Say("accuracies alt")}, nil
+	return Shown{Figure: f, Caption: text.Say("accuracies caption")}, nil
 }
 
 func (s Separation) compression() (Shown, error) {
@@ -130,7 +129,7 @@ func (s Separation) compression() (Shown, error) {
 			return float64(l.Compression), l.Compression > 0
 		}))
 	f.LogY = true
-	return Shown{Figure: f, Caption: text.Say("compression caption"), Alt: text.Say("compression alt")}, nil
+	return Shown{Figure: f, Caption: text.Say("compression caption")}, nil
 }
 
 func (s Separation) discrimination() (Shown, error) {
@@ -138,7 +137,7 @@ func (s Separation) discrimination() (Shown, error) {
 		s.series("discrimination", 1, func(l separation.Layer) (float64, bool) {
 			return float64(l.Discrimination), true
 		}))
-	return Shown{Figure: f, Caption: text.Say("discrimination caption"), Alt: text.Say("discrimination alt")}, nil
+	return Shown{Figure: f, Caption: text.Say("discrimination caption")}, nil
 }
 
 func (s Separation) epochs() (Shown, error) {
@@ -156,7 +155,7 @@ func (s Separation) epochs() (Shown, error) {
 		}
 		f.Series = append(f.Series, line)
 	}
-	return Shown{Figure: f, Caption: text.Say("epochs caption"), Alt: text.Say("epochs alt")}, nil
+	return Shown{Figure: f, Caption: text.Say("epochs caption")}, nil
 }
 
 func (s Separation) pca() (Shown, error) {
@@ -164,7 +163,7 @@ func (s Separation) pca() (Shown, error) {
 		return Shown{}, errors.New("there are more than 256 classes")
 	}
 	return Shown{Figure: plot.PCA{Title: s.title(text.Say("pca title")), Classes: s.Classes, Panels: s.Panels},
-		Caption: text.Say("pca caption"), Alt: text.Say("pca alt")}, nil
+		Caption: text.Say("pca caption", "like", false)}, nil
 }
 
 // Laws returns the laws fitted to at least three layers.
@@ -192,9 +191,11 @@ func SeparationPage(s Separation, figures []AnalysisFigure) Page {
 	for _, w := range s.Warnings() {
 		p.Warnings = append(p.Warnings, w+".")
 	}
-	blocks := []Block{Text(text.Say("numbers", "what", "samples")), layerTable("Layers", s.Depth.Layers), s.lawTable()}
+	p.First, figures = first(figures, "layers")
+	blocks := []Block{layerTable("Layers", s.Depth.Layers), s.lawTable()}
+	blocks = append(blocks, Fold(columnsText, Text(text.Say("numbers", "what", "samples")))...)
 	blocks = append(blocks, figureBlocks(figures, partSeparation)...)
-	collapse := []Block{Text(text.Say("collapse numbers")), s.collapseTable()}
+	collapse := append(Fold(columnsText, Text(text.Say("collapse numbers"))), s.collapseTable())
 	if t := s.classifierTable(); t != nil {
 		collapse = append(collapse, *t)
 	}

@@ -36,6 +36,7 @@ const (
 	mostROCPoints = 400
 	exampleRow    = 8    // images of each kind
 	hardAUROC     = 0.85 // below it a set counts as hard to detect
+	perfectAUROC  = 0.9995
 )
 
 // misreadTask is the name of the task that has no images of its own.
@@ -218,9 +219,7 @@ func (u Uncertainty) histogram(t *study.UncertaintyTask, score, unknown string) 
 	}
 	return Shown{Figure: f,
 		Caption: u.text().Say("histogram caption", "score", kind.Name, "known", known, "unknown", what, "auroc",
-			d.AUROC, "fpr", d.FPR),
-		Alt: u.text().Say("histogram alt", "auroc", d.AUROC),
-	}, nil
+			d.AUROC, "fpr", d.FPR)}, nil
 }
 
 // raw returns the scores themselves: those that fall with confidence are stored negated.
@@ -261,7 +260,9 @@ func (u Uncertainty) rocUnknown() (Shown, error) {
 		Y:       u.text().Say("roc y"),
 		LinearX: true, From: 0, To: 100, Series: []plot.Series{diagonal("chance")},
 	}
+	least := 1.0
 	for i, t := range u.unknownTasks() {
+		least = min(least, t.Scores[at].AUROC)
 		s, err := curve(fmt.Sprintf("%s (%s)", t.Name, format.Number(t.Scores[at].AUROC, 3)), i, t.Accepted[at],
 			t.Refused[at])
 		if err != nil {
@@ -269,7 +270,10 @@ func (u Uncertainty) rocUnknown() (Shown, error) {
 		}
 		f.Series = append(f.Series, s)
 	}
-	return Shown{Figure: f, Caption: u.text().Say("roc caption", "score", kind.Name), Alt: u.text().Say("roc alt")}, nil
+	if least > perfectAUROC {
+		return Shown{}, errors.New(u.text().Say("roc perfect", "score", kind.Name))
+	}
+	return Shown{Figure: f, Caption: u.text().Say("roc caption", "score", kind.Name)}, nil
 }
 
 func (u Uncertainty) rocMisclassified(t *study.UncertaintyTask) (Shown, error) {
@@ -287,9 +291,7 @@ func (u Uncertainty) rocMisclassified(t *study.UncertaintyTask) (Shown, error) {
 		f.Series = append(f.Series, s)
 	}
 	return Shown{Figure: f,
-		Caption: u.text().Say("misclassified roc caption", "images", t.Unknown),
-		Alt:     u.text().Say("misclassified roc alt"),
-	}, nil
+		Caption: u.text().Say("misclassified roc caption", "images", t.Unknown)}, nil
 }
 
 // examples shows the first images of each kind.
@@ -310,10 +312,9 @@ func (u Uncertainty) examples() (Shown, error) {
 			rows = append(rows, t.Name)
 		}
 	}
-	g.Note = u.text().Say("examples note", "rows", rows)
+	g.Groups = rows
 	return Shown{Figure: g, Wide: true,
-		Caption: u.text().Say("examples caption", "score", kind.Name), Alt: u.text().Say("examples alt", "rows", rows),
-	}, err
+		Caption: u.text().Say("examples caption", "score", kind.Name)}, err
 }
 
 // addExamples adds a row of images with their score and largest softmax.
@@ -351,8 +352,7 @@ func (u Uncertainty) reliability() (Shown, error) {
 	if c.After != nil {
 		f.Series = append(f.Series, bins("temperature "+format.Significant(c.Temperature.T), 1, c.After))
 	}
-	return Shown{Figure: f, Caption: u.text().Say("reliability caption"), Alt: u.text().Say("reliability alt", "ece",
-		c.Before.ECE)}, nil
+	return Shown{Figure: f, Caption: u.text().Say("reliability caption")}, nil
 }
 
 // bins is a reliability diagram as a series.
@@ -374,6 +374,9 @@ func UncertaintyPage(u Uncertainty, figures []AnalysisFigure) Page {
 		Title:   u.text().Say("uncertainty title", "name", u.name()),
 		Summary: u.Summary(),
 		Facts:   u.facts(),
+	}
+	if tasks := u.unknownTasks(); len(tasks) > 0 {
+		p.First, figures = first(figures, "histogram-"+tasks[len(tasks)-1].Name)
 	}
 	add := func(part string, blocks ...Block) {
 		blocks = append(blocks, figureBlocks(figures, part)...)

@@ -146,7 +146,8 @@ func TestAnalyzeAgain(t *testing.T) {
 	}
 	webtest.Check(t, string(page))
 	for _, want := range []string{"Read this page with caution", "is not reliable",
-		"pixels: centres, variance, moves.", "pixels: strips.", "the image is the input at every step"} {
+		"pixels: the centres, variance of each pixel, centres before and after training.",
+		"pixels: steps of the ascent.", "the image is the input at every step"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page does not say %q", want)
 		}
@@ -161,7 +162,7 @@ func TestAnalyzeUnmoved(t *testing.T) {
 	if !strings.Contains(text, "the centres did not move") {
 		t.Errorf("analyze printed %q", text)
 	}
-	if _, missing := files(t, folder); !reflect.DeepEqual(missing, []string{"curve", "moves"}) {
+	if _, missing := files(t, folder); !reflect.DeepEqual(missing, []string{"curve", "weights", "moves"}) {
 		t.Errorf("no figures %q", missing)
 	}
 }

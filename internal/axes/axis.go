@@ -108,7 +108,8 @@ func (a horizontal) draw(c draw.Canvas) {
 	y := c.Min.Y
 	if a.Label.Text != "" {
 		descent := a.Label.TextStyle.FontExtents().Descent
-		c.FillText(a.Label.TextStyle, vg.Point{X: c.Center().X, Y: y + descent}, a.Label.Text)
+		c.FillText(fitted(a.Label.TextStyle, a.Label.Text, c.Max.X-c.Min.X),
+			vg.Point{X: c.Center().X, Y: y + descent}, a.Label.Text)
 		y += a.Label.TextStyle.Height(a.Label.Text)
 		y += a.Label.Padding
 	}
@@ -136,13 +137,10 @@ func (a horizontal) draw(c draw.Canvas) {
 	c.StrokeLine2(a.LineStyle, c.Min.X, y, c.Max.X, y)
 }
 
-// boxes returns the room that the labels need.
+// boxes returns the room that the labels of ticks need; that of the axis is fitted to what is left.
 func (a horizontal) boxes() (boxes []box) {
 	y := vg.Length(0)
 	if a.Label.Text != "" {
-		descent := a.Label.TextStyle.FontExtents().Descent
-		boxes = append(boxes, box{x: a.norm(0.5 * (a.Max + a.Min)),
-			Rectangle: a.Label.TextStyle.Rectangle(a.Label.Text).Add(vg.Point{Y: y + descent})})
 		y += a.Label.TextStyle.Height(a.Label.Text)
 		y += a.Label.Padding
 	}
@@ -185,7 +183,8 @@ func (a vertical) draw(c draw.Canvas) {
 	if a.Label.Text != "" {
 		descent := a.Label.TextStyle.FontExtents().Descent
 		x += a.Label.TextStyle.Height(a.Label.Text)
-		c.FillText(a.turned(), vg.Point{X: x - descent, Y: c.Center().Y}, a.Label.Text)
+		c.FillText(fitted(a.turned(), a.Label.Text, c.Max.Y-c.Min.Y), vg.Point{X: x - descent, Y: c.Center().Y},
+			a.Label.Text)
 		x += descent
 		x += a.Label.Padding
 	}
@@ -213,6 +212,14 @@ func (a vertical) draw(c draw.Canvas) {
 	c.StrokeLine2(a.LineStyle, x, c.Min.Y, x, c.Max.Y)
 }
 
+// fitted returns s in a smaller size if the text is wider than its room.
+func fitted(s text.Style, txt string, room vg.Length) text.Style {
+	if w := s.Width(txt); w > room {
+		s.Font.Size *= room / w
+	}
+	return s
+}
+
 // turned returns the style of the label.
 func (a vertical) turned() text.Style {
 	s := a.Label.TextStyle
@@ -220,15 +227,12 @@ func (a vertical) turned() text.Style {
 	return s
 }
 
-// boxes returns the room that the labels need.
+// boxes is that of a horizontal axis.
 func (a vertical) boxes() (boxes []box) {
 	x := vg.Length(0)
 	if a.Label.Text != "" {
 		x += a.Label.TextStyle.Height(a.Label.Text)
-		descent := a.Label.TextStyle.FontExtents().Descent
-		boxes = append(boxes, box{y: a.norm(0.5 * (a.Max + a.Min)),
-			Rectangle: a.turned().Rectangle(a.Label.Text).Add(vg.Point{X: x - descent})})
-		x += descent
+		x += a.Label.TextStyle.FontExtents().Descent
 		x += a.Label.Padding
 	}
 	ticks := a.ticks()

@@ -214,16 +214,25 @@ func (b *Browser) noise() (problems []string) {
 	return problems
 }
 
+// fonts are families that differ in width: Liberation Sans is as wide as Arial and Helvetica, DejaVu Sans wider.
+var fonts = []string{"Liberation Sans", "DejaVu Sans", "serif"}
+
 // CheckWidths opens the page at the width of a desktop and of a phone. It checks that nothing
-// overflows, every image loads, the given number of figures is visible, nothing else is requested
-// and no error occurs. If DPN_TEST_SCREENSHOT is set, it writes both views to files whose names
-// begin with its value.
+// overflows, every image loads, the given number of figures is visible, the first one on the first screen of a desktop
+// if the page has one there, no text of a figure leaves it or covers another, in any of three fonts, or is too small
+// to read, nothing else is requested and no error occurs. If DPN_TEST_SCREENSHOT is set, it writes both views to files
+// whose names begin with its value.
 func (b *Browser) CheckWidths(page []byte, figures int) {
 	b.t.Helper()
 	for _, width := range []int{1280, 390} {
-		b.Open(page, width, 900)
+		b.Open(page, width, 800)
 		for _, p := range b.problems(width, figures) {
 			b.t.Error(p)
+		}
+		for _, font := range fonts {
+			for _, p := range b.textProblems(font) {
+				b.t.Errorf("at %d pixels in %s: %s", width, font, p)
+			}
 		}
 		if file := os.Getenv("DPN_TEST_SCREENSHOT"); file != "" {
 			name := fmt.Sprintf("%s-%s-%d.png", file, b.t.Name(), width)
@@ -246,10 +255,46 @@ const layoutScript = `(async () => {
 		wide: [...document.querySelectorAll('body *')]
 			.filter(e => box(e).right > visible + 1 && !e.parentElement.closest('.scroll, .sheet'))
 			.map(e => e.outerHTML.slice(0, 80)),
-		figures: [...document.querySelectorAll('figure svg')].filter(s => box(s).width > 100).length,
+		figures: [...document.querySelectorAll('figure')]
+			.filter(f => [...f.querySelectorAll('svg')].some(s => box(s).width > 100)).length,
 		broken: images.filter(i => !i.complete || !i.naturalWidth).map(i => i.alt),
+		first: [...document.querySelectorAll('.first svg')].map(s => box(s).bottom),
 	};
 })()`
+
+// textScript shows the texts of figures in a font and returns those that leave their figure, that cover another one by
+// more than a hair, or that are smaller than 8 pixels where the figure does not scroll.
+const textScript = `(font => {
+	document.querySelectorAll('.test-font').forEach(e => e.remove());
+	const style = document.createElement('style');
+	style.className = 'test-font';
+	style.textContent = 'body, svg text { font-family: ' + font + ' !important }';
+	document.head.append(style);
+	const bad = [];
+	for (const svg of document.querySelectorAll('figure svg')) {
+		const f = svg.getBoundingClientRect(), scale = f.width / svg.viewBox.baseVal.width;
+		const texts = [...svg.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect(),
+			scale * parseFloat(getComputedStyle(t).fontSize)]);
+		for (const [i, [s, b, size]] of texts.entries()) {
+			if (b.left < f.left - 1 || b.right > f.right + 1 || b.top < f.top - 2 || b.bottom > f.bottom + 2)
+				bad.push('outside: ' + s);
+			if (size < 8) bad.push(size.toFixed(1) + ' pixels: ' + s);
+			for (const [other, c] of texts.slice(0, i)) {
+				const w = Math.min(b.right, c.right) - Math.max(b.left, c.left);
+				const h = Math.min(b.bottom, c.bottom) - Math.max(b.top, c.top);
+				if (w > 1 && h > 0.3 * Math.min(b.height, c.height)) bad.push('overlap: ' + other + ' / ' + s);
+			}
+		}
+	}
+	return bad.slice(0, 20);
+})`
+
+// textProblems describes the faults of the texts of figures in a font.
+func (b *Browser) textProblems(font string) (problems []string) {
+	b.t.Helper()
+	b.Evaluate(fmt.Sprintf("%s(%q)", textScript, font), &problems)
+	return problems
+}
 
 // problems describes the faults of the page's layout at a width in pixels.
 func (b *Browser) problems(width, figures int) (problems []string) {
@@ -259,6 +304,7 @@ func (b *Browser) problems(width, figures int) (problems []string) {
 		Wide    []string
 		Figures int
 		Broken  []string
+		First   []float64
 	}
 	b.Evaluate(layoutScript, &got)
 	if got.Content > float64(width) { // innerWidth grows with the content on a phone
@@ -268,6 +314,12 @@ func (b *Browser) problems(width, figures int) (problems []string) {
 	if got.Figures != figures {
 		problems = append(problems, fmt.Sprintf("at %d pixels %d figures are visible, want %d", width, got.Figures,
 			figures))
+	}
+	for _, bottom := range got.First {
+		if width > 1000 && bottom > 800 {
+			problems = append(problems,
+				fmt.Sprintf("at %d pixels the first figure ends at %.0f, want 800", width, bottom))
+		}
 	}
 	if len(got.Broken) > 0 {
 		problems = append(problems, fmt.Sprintf("at %d pixels these images do not load: %q", width, got.Broken))
