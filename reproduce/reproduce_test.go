@@ -3,6 +3,7 @@ package reproduce
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -41,29 +42,40 @@ var digits = sync.OnceValue(func() *dataset.Data {
 	return d
 })
 
+// onward is a progress that must not go back.
+func onward() Progress {
+	last, most := 0, 0
+	return func(what string, done, all int) {
+		if done < last || done > all || most != 0 && all != most {
+			panic(fmt.Sprintf("%s: progress from %d of %d to %d of %d", what, last, most, done, all))
+		}
+		last, most = done, all
+	}
+}
+
 // experiments are all of them but robust, on a small scale.
 func experiments(e *engine.Engine, d *dataset.Data) map[string]runner {
 	return map[string]runner{
 		"table1": func(ctx context.Context, p *Parts) (r Results, err error) {
 			r.Table1, err = RunTable1(ctx, e, d, Table1Options{Seeds: 3, Trained: 1, Whole: 1, Draws: 20, Subsets: 2,
-				Parts: p})
+				Progress: onward(), Parts: p})
 			return r, err
 		},
 		"law": func(ctx context.Context, p *Parts) (r Results, err error) {
-			r.Law, err = RunLaw(ctx, e, d, LawOptions{Seeds: 1, Epochs: 2, few: true, Parts: p})
+			r.Law, err = RunLaw(ctx, e, d, LawOptions{Seeds: 1, Epochs: 2, few: true, Progress: onward(), Parts: p})
 			return r, err
 		},
 		"trained": func(ctx context.Context, p *Parts) (r Results, err error) {
 			r.Trained, err = RunTrained(ctx, e, d, TrainedOptions{Presets: []string{"compact"}, Seeds: 1, Epochs: 1,
-				Draws: 20, Parts: p})
+				Draws: 20, Progress: onward(), Parts: p})
 			return r, err
 		},
 		"poster": func(ctx context.Context, p *Parts) (r Results, err error) {
-			r.Poster, err = RunPoster(ctx, e, d, PosterOptions{Seeds: 1, Epochs: 2, Parts: p})
+			r.Poster, err = RunPoster(ctx, e, d, PosterOptions{Seeds: 1, Epochs: 2, Progress: onward(), Parts: p})
 			return r, err
 		},
 		"field": func(ctx context.Context, p *Parts) (r Results, err error) {
-			r.Field, err = RunField(ctx, e, d, FieldOptions{Pictures: 40, Parts: p})
+			r.Field, err = RunField(ctx, e, d, FieldOptions{Pictures: 40, Progress: onward(), Parts: p})
 			return r, err
 		},
 	}

@@ -26,7 +26,7 @@ func TestRobust(t *testing.T) {
 	}
 	robust := func(e *engine.Engine, d *dataset.Data) runner {
 		return func(ctx context.Context, p *Parts) (r Results, err error) {
-			r.Robust, err = RunRobust(ctx, e, d, RobustOptions{Seeds: 1, Epochs: 1, Parts: p})
+			r.Robust, err = RunRobust(ctx, e, d, RobustOptions{Seeds: 1, Epochs: 1, Progress: onward(), Parts: p})
 			return r, err
 		}
 	}

@@ -144,7 +144,7 @@ func (o *Table1Options) seed(ctx context.Context, e *engine.Engine, data *datase
 	if u.Long.Analysis, err = study.Analyze(ctx, e, m, few, study.AnalyzeOptions{}); err != nil || at >= o.Whole {
 		return u, err
 	}
-	o.Progress.seed("table1: all test images", at, o.Whole, at, o.Whole)
+	o.Progress.seed("table1: all test images", at, min(o.Whole, o.Seeds), at, o.Seeds)
 	opt := study.AnalyzeOptions{Draws: o.Draws, Seed: 1}
 	if at == 0 {
 		opt.Subsets = o.Subsets
