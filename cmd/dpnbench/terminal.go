@@ -66,7 +66,8 @@ func (c tone) paint(text string) string {
 }
 
 // folded breaks lines that are longer than so many columns between words; 0: none. A word that is longer stays
-// whole, for it may be a path. The parts of a line are indented further than its beginning.
+// whole, for it may be a path, and so does a command at the end of a line. The parts of a line are indented further
+// than its beginning.
 func folded(text string, columns int) string {
 	if columns <= 0 {
 		return text
@@ -88,6 +89,9 @@ func folded(text string, columns int) string {
 		}
 		for gap := ""; rest != ""; {
 			word, after, _ := strings.Cut(rest, " ")
+			if word == "dpnbench" && strings.HasSuffix(b.String(), ":") {
+				word, after = rest, "" // a command to copy
+			}
 			next := strings.TrimLeft(after, " ")
 			n := columnsOf(strings.TrimRight(word, "\n"))
 			if gap != "" && at+len(gap)+n > columns {

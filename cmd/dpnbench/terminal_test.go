@@ -18,6 +18,8 @@ func TestFolded(t *testing.T) {
 		{"  - one two three", 11, "  - one two\n    three"},
 		{"val   loss 1   acc 2\nok\n", 12, "val   loss 1\n  acc 2\nok\n"},
 		{"see /a/very/long/path now\n", 8, "see\n  /a/very/long/path\n  now\n"},
+		{"repeat with: dpnbench check --tier avx2\nand so on\n", 20,
+			"repeat with:\n  dpnbench check --tier avx2\nand so on\n"},
 		{"手書き 数字 文字\n", 11, "手書き 数字\n  文字\n"},
 		{strings.Repeat(" ", 9) + "a b c\n", 12, strings.Repeat(" ", 9) + "a b\nc\n"},
 	} {
