@@ -205,6 +205,9 @@ func (c *content) classify(known []string) error {
 		}
 	case numbers:
 		c.classes = numberClasses(parts, named)
+		if n := len(c.classes); areNamed(known) && n <= len(known) && slices.Equal(c.classes, dataset.Numbered(n)) {
+			c.classes = known // a file of a named data set, which the model knows by names
+		}
 	default:
 		all := map[string]bool{}
 		for _, p := range parts {

@@ -12,12 +12,15 @@ import (
 // A named data set has IDX files with MNIST's names, which are searched for.
 type namedSet struct {
 	name, title string
-	debian      string // where Debian's package puts it; empty: there is none
+	debian      string   // where Debian's package puts it; empty: there is none
+	classes     []string // names of the classes 0, 1, ..., which the files do not have; nil: they are numbers
 }
 
 var namedSets = []namedSet{
-	{"mnist", "MNIST", ""},
-	{"fashion-mnist", "Fashion-MNIST", "/usr/share/datasets/fashion-mnist"},
+	{"mnist", "MNIST", "", nil},
+	{"fashion-mnist", "Fashion-MNIST", "/usr/share/datasets/fashion-mnist",
+		[]string{"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag",
+			"Ankle boot"}},
 }
 
 // Named returns the names of the data sets that Open searches for.
@@ -92,7 +95,7 @@ func readNamed(name string, opt Options) (*content, error) {
 		if p.dir != "" && holdsIDX(p.dir) {
 			c, err := readIDXPath(p.dir, opt)
 			if err == nil {
-				c.name = name
+				c.name, c.classes = name, namedClasses(name, opt.Classes)
 			}
 			return c, err
 		}
@@ -100,6 +103,23 @@ func readNamed(name string, opt Options) (*content, error) {
 	}
 	return nil, fmt.Errorf("no %s in %s (run \"dpnbench data fetch %s\", or set DPN_DATA to its folder): %w",
 		Title(name), strings.Join(looked, " or "), name, fs.ErrNotExist)
+}
+
+// namedClasses returns the names of the classes of a data set; nil for a model that knows them by others, such as
+// their numbers.
+func namedClasses(name string, known []string) []string {
+	for _, n := range namedSets {
+		if n.name == name && (known == nil || slices.Equal(known, n.classes)) {
+			return n.classes
+		}
+	}
+	return nil
+}
+
+// areNamed says whether classes have the names of a data set's, whose files number them.
+func areNamed(classes []string) bool {
+	return classes != nil &&
+		slices.ContainsFunc(namedSets, func(n namedSet) bool { return slices.Equal(n.classes, classes) })
 }
 
 // mostInputs bounds how many files InputFiles returns of a folder.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -112,6 +113,52 @@ func TestOpenMNISTLooksInTwoPlaces(t *testing.T) {
 	t.Setenv("DPN_DATA", folder(t, map[string][]byte{testLabels: nil}))
 	if _, err := Open("mnist", Options{}); err == nil || !strings.Contains(err.Error(), testLabels) {
 		t.Errorf("half of MNIST in DPN_DATA gives %v", err)
+	}
+}
+
+// The classes of Fashion-MNIST have names, which its files lack, also for a model that knows them when the files are
+// named by their folder. A model that knows them by numbers keeps those.
+func TestNamedClasses(t *testing.T) {
+	data := t.TempDir()
+	inner := filepath.Join(data, "fashion-mnist")
+	if err := os.Rename(folder(t, nil), inner); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("DPN_DATA", data)
+	d, err := Open("fashion-mnist", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := d.Classes
+	if len(names) != 10 || names[0] != "T-shirt/top" || names[9] != "Ankle boot" {
+		t.Fatalf("classes %q", names)
+	}
+	numbers := dataset.Numbered(10)
+	for _, c := range []struct {
+		spec        string
+		known, want []string
+	}{
+		{"fashion-mnist", names, names},
+		{"fashion-mnist", numbers, numbers},
+		{inner, names, names},
+		{inner, numbers, numbers},
+		{inner, nil, dataset.Numbered(len(names))},
+	} {
+		got, err := Open(c.spec, Options{Classes: c.known})
+		if err != nil {
+			t.Errorf("%s for a model of %q: %v", c.spec, c.known, err)
+			continue
+		}
+		if c.known == nil { // as many as occur
+			c.want = c.want[:len(got.Classes)]
+		}
+		if !slices.Equal(got.Classes, c.want) || !slices.Equal(got.Train.Labels, d.Train.Labels) {
+			t.Errorf("%s for a model of %q: classes %q, labels %v, want %q, %v", c.spec, c.known, got.Classes,
+				got.Train.Labels, c.want, d.Train.Labels)
+		}
+	}
+	if _, err := Open(inner, Options{Classes: []string{"a", "b"}}); err == nil {
+		t.Error("numbers are accepted for other classes with names")
 	}
 }
 
