@@ -84,10 +84,11 @@ func corruptionTable() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, k := range dataset.CorruptionKinds() {
-		fmt.Fprintf(w, "  %s\t%s\n", k.Name, k.Effect)
 		if k.MNISTC() != "" {
+			fmt.Fprintf(w, "  %s\t%s\n", k.Name, k.Effect)
 			continue
 		}
+		fmt.Fprintf(w, "  %s\t%s;\n", k.Name, k.Effect)
 		fmt.Fprintf(w, "  \t%s, %s; suite: %s\n", k.Range(), k.Unit, strings.Trim(fmt.Sprint(k.Suite), "[]"))
 	}
 	w.Flush()

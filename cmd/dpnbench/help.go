@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -58,9 +59,72 @@ func grouped(flags *pflag.FlagSet) map[string]*pflag.FlagSet {
 	return sets
 }
 
-// printUsage prints what follows the description of a command in its help. It is no template of cobra:
-// package text/template keeps 4 MB in the program that nothing calls.
-func printUsage(c *cobra.Command) error {
+// helpColumns is the width of help: that of a terminal that has less than helpWidth.
+func (a *app) helpColumns() int {
+	if w := a.out.columns; w > 0 && w < helpWidth {
+		return max(w, 30)
+	}
+	return helpWidth
+}
+
+// help prints the help of a command. It is no template of cobra: package text/template keeps 4 MB in the program that
+// nothing calls.
+func (a *app) help(c *cobra.Command) error {
+	text := strings.TrimSpace(c.Long)
+	if text == "" {
+		text = c.Short
+	}
+	if a.helpColumns() < helpWidth {
+		text = reflowed(text, a.helpColumns())
+	}
+	text += "\n\n"
+	if c.Runnable() || c.HasSubCommands() {
+		text += usageOf(c, a.helpColumns())
+	}
+	_, err := fmt.Fprintln(c.OutOrStdout(), strings.TrimRight(folded(text, a.out.columns), "\n"))
+	return err
+}
+
+// entry is the beginning of a line of a list: a name, two spaces or more, and its text.
+var entry = regexp.MustCompile(`^ +\S+(?: \S+)* {2,}`)
+
+// reflowed fits a text that was written for helpWidth columns into fewer: lines of a paragraph, or of the text beside
+// a name, are joined and broken anew; others, which are indented, are only broken.
+func reflowed(text string, columns int) string {
+	var b strings.Builder
+	words, name := "", "" // of the paragraph, and what stands before it
+	end := func() {
+		if words != "" {
+			indent := strings.Repeat(" ", len(name))
+			body := wrappedAt(words, columns-len(name))
+			b.WriteString(name + strings.ReplaceAll(body, "\n", "\n"+indent) + "\n")
+		}
+		words, name = "", ""
+	}
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		rest := strings.TrimLeft(line, " ")
+		indent := len(line) - len(rest)
+		if words != "" && rest != "" && indent == len(name) {
+			words += " " + rest
+			continue
+		}
+		end()
+		switch begin := entry.FindString(line); {
+		case rest == "" || indent > 0 && (begin == "" || len(begin) > columns/2):
+			b.WriteString(folded(line, columns) + "\n")
+		case indent > 0:
+			name, words = begin, line[len(begin):]
+		default:
+			words = rest
+		}
+	}
+	end()
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// usageOf returns what follows the description of a command in its help.
+func usageOf(c *cobra.Command, columns int) string {
 	var b strings.Builder
 	b.WriteString("Usage:")
 	if c.Runnable() {
@@ -85,20 +149,18 @@ func printUsage(c *cobra.Command) error {
 	}
 	list("Available Commands", func(s *cobra.Command) bool { return s.IsAvailableCommand() || s.Name() == "help" })
 	list("Texts of help", func(s *cobra.Command) bool { return s.IsAdditionalHelpTopicCommand() && s.Name() != "help" })
+	flags := func(title string, flags *pflag.FlagSet) {
+		if flags != nil && flags.HasAvailableFlags() {
+			fmt.Fprintf(&b, "%s:\n%s\n\n", title, strings.TrimRight(flags.FlagUsagesWrapped(columns), " \n"))
+		}
+	}
 	local := grouped(c.LocalFlags())
 	for _, title := range groups {
-		printFlags(&b, title, local[title])
+		flags(title, local[title])
 	}
-	printFlags(&b, "Global Flags", c.InheritedFlags())
+	flags("Global Flags", c.InheritedFlags())
 	if c.HasAvailableSubCommands() {
 		fmt.Fprintf(&b, "Use \"%s [command] --help\" for more information about a command.\n", c.CommandPath())
 	}
-	_, err := fmt.Fprintln(c.OutOrStderr(), strings.TrimRight(b.String(), "\n"))
-	return err
-}
-
-func printFlags(b *strings.Builder, title string, flags *pflag.FlagSet) {
-	if flags != nil && flags.HasAvailableFlags() {
-		fmt.Fprintf(b, "%s:\n%s\n\n", title, strings.TrimRight(flags.FlagUsagesWrapped(helpWidth), " \n"))
-	}
+	return b.String()
 }

@@ -165,13 +165,15 @@ func (a *app) phase(what string) func(done, all int) {
 }
 
 // wrapped breaks text into lines of at most helpWidth columns.
-func wrapped(text string) string {
+func wrapped(text string) string { return wrappedAt(text, helpWidth) }
+
+func wrappedAt(text string, columns int) string {
 	var b strings.Builder
 	column := 0
 	for i, word := range strings.Fields(text) {
 		switch {
 		case i == 0:
-		case column+1+len(word) > helpWidth:
+		case column+1+len(word) > columns:
 			b.WriteByte('\n')
 			column = 0
 		default:

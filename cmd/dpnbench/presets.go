@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"dpnbench/dpn"
 
@@ -18,11 +17,11 @@ vectors; flags override what a preset sets.
 %s`
 
 // presetsTopic is a text of help, not a command: its Long is all that is shown.
-func presetsTopic() *cobra.Command {
+func presetsTopic(columns int) *cobra.Command {
 	return &cobra.Command{
 		Use:   "presets",
 		Short: "The presets of train and their settings",
-		Long:  fmt.Sprintf(presetsHelp, presetList(), presetTable()),
+		Long:  fmt.Sprintf(presetsHelp, presetList(), presetTable(columns)),
 	}
 }
 
@@ -36,8 +35,8 @@ func presetList() string {
 }
 
 // presetTable lists the settings in which presets differ, by the names of their flags, and then
-// those that all share.
-func presetTable() string {
+// those that all share. As many presets stand beside each other as fit into the columns.
+func presetTable(columns int) string {
 	names := dpn.Presets()
 	var keys []string
 	values := map[string][]string{}
@@ -67,21 +66,12 @@ func presetTable() string {
 			different = append(different, key)
 		}
 	}
-	const most = 8 // presets beside each other
-	var b strings.Builder
-	for at := 0; at < len(names); at += most {
-		to := min(at+most, len(names))
-		if at > 0 {
-			b.WriteString("\n")
-		}
-		w := tabwriter.NewWriter(&b, 0, 0, 1, ' ', 0)
-		fmt.Fprintf(w, "  setting\t%s\n", strings.Join(names[at:to], "\t"))
-		for _, key := range different {
-			fmt.Fprintf(w, "  %s\t%s\n", key, strings.Join(values[key][at:to], "\t"))
-		}
-		w.Flush()
+	rows := [][]string{append([]string{"setting"}, names...)}
+	for _, key := range different {
+		rows = append(rows, append([]string{key}, values[key]...))
 	}
-	return b.String() + "\n" + wrapped("All presets: "+strings.Join(shared, ", ")+".") + "\n"
+	return (table{rows: rows, keys: 1}).text(columns) + "\n" +
+		wrappedAt("All presets: "+strings.Join(shared, ", ")+".", columns) + "\n"
 }
 
 func allEqual(values []string) bool {

@@ -63,7 +63,15 @@ func (a *app) command() *cobra.Command {
 		},
 	}
 	root.Flags().BoolVarP(&showVersion, "version", "v", false, "print the version, like the command version")
-	root.SetUsageFunc(printUsage)
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
+		if err := a.help(c); err != nil && a.out.err == nil {
+			a.out.err = err
+		}
+	})
+	root.SetUsageFunc(func(c *cobra.Command) error {
+		_, err := fmt.Fprint(c.OutOrStderr(), usageOf(c, helpWidth))
+		return err
+	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	f := root.PersistentFlags()
 	f.StringVar(&a.json, "json", "", "write the results as JSON to `FILE` (- for standard output)")
@@ -100,7 +108,7 @@ func (a *app) command() *cobra.Command {
 	root.AddCommand(ascending...)
 	root.AddCommand(separationCommand(a), dataCommand(a), exportCommand(a), importCommand(a))
 	root.AddCommand(checkCommand(a), benchCommand(a)) // they choose routes themselves
-	root.AddCommand(versionCommand(a), presetsTopic())
+	root.AddCommand(versionCommand(a), presetsTopic(a.helpColumns()))
 	helpCommand(root)
 	decimalFlags(root)
 	completions(root)
