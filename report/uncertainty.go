@@ -106,6 +106,17 @@ func (u Uncertainty) unknownSentence() string {
 		"threshold", threshold, "side", side(kind), "accepted", accepted)
 }
 
+// falling are the names of the scores that are lower the better an image is known.
+func (u Uncertainty) falling() []string {
+	var names []string
+	for _, s := range u.Study.Scores {
+		if s.Falls {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
 // formula is the name of a score and its definition.
 func formula(s study.ConfidenceScore) string { return s.Name + " = " + s.Symbol }
 
@@ -386,7 +397,7 @@ func UncertaintyPage(u Uncertainty, figures []AnalysisFigure) Page {
 	if u.misclassified() == nil {
 		misclassified = u.text().Say("nothing misclassified", "wrong", u.Study.Wrong, "samples", u.Study.Samples)
 	}
-	add(partUnknown, Text(u.text().Say("scores")),
+	add(partUnknown, Text(u.text().Say("scores", "falling", u.falling())),
 		u.scoreTable("AUROC", func(d study.ScoreDetection) string { return format.Number(d.AUROC, 3) }),
 		u.scoreTable(u.text().Say("fpr table"), func(d study.ScoreDetection) string { return percent(d.FPR) }))
 	add(partMisclassified, Text(misclassified))

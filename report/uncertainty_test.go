@@ -55,7 +55,8 @@ func TestUncertaintyPage(t *testing.T) {
 	}
 	page := uncertaintyHTML(t, u)
 	contains(t, page, "How well raw on small detects what it does not know", "Figure 8.", "φ(x_0)", "by chance",
-		"Scores chosen on", "validation images", "every level as likely")
+		"Scores chosen on", "validation images", "every level as likely",
+		"For displacement, scaled, entropy_0, entropy_n lower is better")
 	if uncertaintyHTML(t, u) != page {
 		t.Error("the same numbers give other bytes")
 	}
