@@ -70,7 +70,7 @@ func TestMapScale(t *testing.T) {
 		beyond float64
 	}{{even, 0.99, 0}, {few, 0.99, 0.002}} {
 		lo, hi, beyond := Maps{Rows: 1, Cols: 1000, Images: []Image{{X: [][]float32{c.x}}}}.span()
-		if lo != 0 || math.Abs(hi-c.hi) > 1e-6 || beyond != c.beyond {
+		if lo != 0 || !(math.Abs(hi-c.hi) <= 1e-6) || beyond != c.beyond {
 			t.Errorf("scale from %v to %v, %v beyond; want up to %v, %v", lo, hi, beyond, c.hi, c.beyond)
 		}
 	}
