@@ -13,7 +13,7 @@ import (
 )
 
 // PlanePaths is a figure of trajectories in the plane of two principal components: a line
-// for each, in the colour of its class, from a small ring at step 0 to a mark at the last
+// for each, in the colour of its class, from a small ring (a dot, if there are many) at step 0 to a mark at the last
 // step. Crosses are the centres.
 type PlanePaths struct {
 	Title, Note string
@@ -81,6 +81,9 @@ func (a PlanePaths) layout(width vg.Length) (drawing, error) {
 	crowd := math.Sqrt(float64(len(a.Paths)) / 40)
 	thin, small := vg.Length(min(max(1.1/crowd, 0.5), 1.1)), vg.Length(min(max(2.6/crowd, 1.6), 2.6))
 	start := draw.GlyphStyle{Color: grey, Radius: small * 0.8, Shape: ring{}}
+	if crowd > 1 { // rings as small as that would look like marks
+		start.Radius, start.Shape = small*0.4, draw.CircleGlyph{}
+	}
 	centre := draw.GlyphStyle{Color: ink, Radius: 4, Shape: cross{}}
 	if len(a.Centres) > fewCentres { // small, and below the paths, which they would hide
 		centre = draw.GlyphStyle{Color: grey, Radius: 2.2, Shape: draw.CrossGlyph{}}
@@ -108,7 +111,9 @@ func (a PlanePaths) layout(width vg.Length) (drawing, error) {
 		g := classGlyph(class, 3.2)
 		f.keys = append(f.keys, key{text: name, glyph: &g})
 	}
-	start.Radius = 2.5
+	if crowd <= 1 {
+		start.Radius = 2.5
+	}
 	f.keys = append(f.keys, key{text: "step 0", glyph: &start})
 	if len(a.Centres) > 0 {
 		f.keys = append(f.keys, key{text: "centre", glyph: &centre})

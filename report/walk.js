@@ -40,7 +40,7 @@ for (const walk of document.querySelectorAll('.walk')) {
       if (row.hidden) return;
       const r = item.r[step][i];
       row.cells[0].textContent = item.top[i];
-      row.cells[1].firstChild.style.width = 100 * r + '%';
+      row.cells[1].firstChild.style.width = r < 0.0005 ? 0 : 'max(1px, ' + 100 * r + '%)'; // 0.000 has no bar
       row.cells[2].textContent = r.toFixed(3);
     });
   };

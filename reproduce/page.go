@@ -36,16 +36,16 @@ func Page(r Results, facts []report.Fact) report.Page {
 	claims := Claims(r)
 	p := report.Page{Kind: "dpnbench reproduce", Title: sentences.Say("title"), Facts: facts,
 		Summary: summary(r, claims)}
-	p.Sections = append(p.Sections, report.Section{Title: "Every claim", Blocks: []report.Block{
-		report.Text(sentences.Say("claims intro")),
-		claimsTable(claims),
-	}})
+	p.Sections = append(p.Sections, report.Section{Title: "Every claim", Blocks: claimsBlocks(claims)})
 	add := func(title string, have bool, blocks func() []report.Block) {
 		if have {
 			p.Sections = append(p.Sections, report.Section{Title: title, Blocks: blocks()})
 		}
 	}
 	figures := Figures(r)
+	if len(figures) > 0 { // the first one beside the summary
+		p.First, figures = report.Figures{figures[0].Shown}, figures[1:]
+	}
 	shown := func(names ...string) report.Figures {
 		var out report.Figures
 		for _, f := range figures {
@@ -98,9 +98,13 @@ func summary(r Results, claims []Claim) []string {
 	for _, c := range claims {
 		count[c.Verdict]++
 	}
-	out := []string{sentences.Say("verdicts", "claims", len(claims), "reproduced", count[Reproduced],
-		"part", count[InPart], "protocol", count[OnlyByTheirs], "beyond", count[BeyondTheirs],
-		"failed", count[NotReproduced], "untestable", count[NotTestable], "untested", count[Untested])}
+	var counts []string
+	for _, v := range []string{Reproduced, InPart, OnlyByTheirs, BeyondTheirs, NotReproduced, NotTestable} {
+		if n := count[v]; n > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", n, v))
+		}
+	}
+	out := []string{sentences.Say("verdicts", "claims", len(claims), "counts", counts, "untested", count[Untested])}
 	if !r.MNIST {
 		out = append(out, sentences.Say("not MNIST", "law", r.Law != nil && r.Law.Known))
 	}
@@ -148,8 +152,29 @@ func summary(r Results, claims []Claim) []string {
 	return out
 }
 
-func claimsTable(claims []Claim) report.Table {
-	t := report.Table{Caption: sentences.Say("claims table"),
+// claimsBlocks are the claims that have a verdict, and, folded, those that have none.
+func claimsBlocks(claims []Claim) []report.Block {
+	var judged, untested []Claim
+	for _, c := range claims {
+		if c.Verdict == Untested {
+			untested = append(untested, c)
+		} else {
+			judged = append(judged, c)
+		}
+	}
+	out := []report.Block{report.Text(sentences.Say("claims intro"))}
+	if len(judged) > 0 {
+		out = append(out, claimsTable(sentences.Say("claims table"), judged))
+	}
+	if len(untested) > 0 {
+		out = append(out, report.Fold(sentences.Say("untested claims", "claims", len(untested)),
+			claimsTable("", untested))...)
+	}
+	return out
+}
+
+func claimsTable(caption string, claims []Claim) report.Table {
+	t := report.Table{Caption: caption,
 		Columns: []report.Column{{Name: "claim"}, {Name: "published"}, {Name: "measured"}, {Name: "why"}}}
 	for _, c := range claims {
 		note := c.Source // separate columns would not fit the page

@@ -33,7 +33,7 @@ func Figures(r Results) []Figure {
 		for _, noisy := range []bool{false, true} {
 			if d := robustFigure(r.Robust, noisy); len(d.Groups) > 0 {
 				out = append(out, newFigure(robustFigureNames[noisy], sentences.Say("robust caption"),
-					sentences.Say("robust alt"), d))
+					"", d))
 			}
 		}
 	}

@@ -217,6 +217,29 @@ func TestExperiments(t *testing.T) {
 	}
 }
 
+// TestUntestedClaims checks that claims without a verdict are folded, and that the summary counts what there is.
+func TestUntestedClaims(t *testing.T) {
+	p := Page(Results{}, nil)
+	var page bytes.Buffer
+	if err := p.Write(&page); err != nil {
+		t.Fatal(err)
+	}
+	open, folded, _ := strings.Cut(page.String(), "<details")
+	untested := 0
+	for _, c := range Claims(Results{}) {
+		if c.Verdict == Untested {
+			untested++
+		}
+	}
+	if n := strings.Count(folded, `data-label="verdict"`); strings.Contains(open, ">untested<") || n != untested {
+		t.Errorf("%d claims are folded, want the %d untested ones", n, untested)
+	}
+	want := fmt.Sprintf("%d got no verdict", untested)
+	if s := p.Summary[0]; !strings.Contains(s, want) || strings.Contains(s, " 0 ") {
+		t.Errorf("the summary begins with %q", s)
+	}
+}
+
 // argued reports whether a claim is judged without an experiment.
 func argued(c Claim) bool {
 	return c.Verdict == NotTestable || slices.Contains([]string{"low-dimension", "definite", "detach-memory"}, c.ID)

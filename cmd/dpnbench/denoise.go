@@ -305,10 +305,10 @@ const (
 // noisy, after some steps, and at the end.
 func (d *denoising) gallery(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set,
 	x *study.Denoised, c dataset.Corruption) (plot.Gallery, error) {
-	title := "Ascent on the potential of " + m.Config.Preset
-	g := plot.Gallery{Title: fmt.Sprintf("%s, from %v", title, c), Rows: s.Rows, Cols: s.Cols, PerRow: galleryImages,
-		Scale: plot.Scale{Low: 0, High: 1, Unit: "grey level"}, Series: []string{"clean", "noisy"},
-		Note: "Below each: the class predicted at the end."}
+	title := fmt.Sprintf("Images denoised by the ascent of %s", m.Config.Preset)
+	g := plot.Gallery{Title: fmt.Sprintf("%s: %s of severity %v", title, c.Name, c.Severity),
+		Rows: s.Rows, Cols: s.Cols, PerRow: galleryImages, Scale: plot.Scale{Low: 0, High: 1, Unit: "grey level"},
+		Series: []string{"clean", "noisy"}, Note: "Below each: the class predicted at the end."}
 	if c.Name == none {
 		g.Title, g.Series = title, []string{"image"}
 	}

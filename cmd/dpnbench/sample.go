@@ -301,13 +301,13 @@ func (s *sampling) write(m *dpn.Model, x engine.Matrix) error {
 // gallery shows the first samples as images, before and after the ascent.
 func (s *sampling) gallery(m *dpn.Model, x engine.Matrix) plot.Gallery {
 	shown := min(x.Rows, mostShown)
-	g := plot.Gallery{Title: fmt.Sprintf("%s of %s, %s", format.Count(x.Rows, "sample"), m.Config.Preset, s.Method),
+	g := plot.Gallery{Title: fmt.Sprintf("%s from the potential of %s", format.Count(shown, "image"), m.Config.Preset),
 		Rows: m.Shape.Rows, Cols: m.Shape.Cols,
 		Scale: plot.Scale{Low: 0, High: 1, Unit: "grey level"}, Series: []string{"sample", "after ascent"},
-		Note: fmt.Sprintf("Below each: the class predicted after the ascent. Temperature %v, seed %d.", s.Temperature,
-			s.Seed)}
+		Note: fmt.Sprintf("Below each: the class predicted after the ascent. Method %s, temperature %v, seed %d.",
+			s.Method, s.Temperature, s.Seed)}
 	if shown < x.Rows {
-		g.Note += fmt.Sprintf(" The first %d.", shown)
+		g.Note += fmt.Sprintf(" The first %d of %s.", shown, format.CountThousands(x.Rows, "sample"))
 	}
 	for b := range shown {
 		g.Images = append(g.Images, plot.Image{Caption: m.Classes[s.Classes[b]],
