@@ -364,6 +364,9 @@ func places(plane *separation.PCA, x []float32) ([][2]float64, error) {
 	return out, nil
 }
 
+// nearlyEqual is the share of the components from which their effective number says that weights are alike.
+const nearlyEqual = 0.999
+
 func (a Analysis) weights() (Shown, error) {
 	f := plot.Weights{Title: a.text().Say("weights title", "name", a.name())}
 	for _, w := range a.Study.Landscape.Weights {
@@ -371,6 +374,9 @@ func (a Analysis) weights() (Shown, error) {
 	}
 	if _, equal := a.shares(); equal != "" {
 		return Shown{}, errors.New(a.text().Say("equal weights", "weight", equal))
+	}
+	if w, order := a.Study.Landscape.Weights, a.Study.Landscape.Order; a.carriers() > nearlyEqual*float64(len(w)) {
+		return Shown{}, errors.New(a.text().Say("alike weights", "most", w[order[0]], "least", w[order[len(w)-1]]))
 	}
 	return Shown{Figure: f, Caption: a.text().Say("weights caption")}, nil
 }
