@@ -34,7 +34,7 @@ const (
 // Limits of the figures.
 const (
 	mostROCPoints = 400
-	exampleRow    = 8    // images of each kind
+	exampleRow    = 11   // images of each kind
 	hardAUROC     = 0.85 // below it a set counts as hard to detect
 	perfectAUROC  = 0.9995
 )
@@ -397,11 +397,13 @@ func UncertaintyPage(u Uncertainty, figures []AnalysisFigure) Page {
 	if u.misclassified() == nil {
 		misclassified = u.text().Say("nothing misclassified", "wrong", u.Study.Wrong, "samples", u.Study.Samples)
 	}
-	add(partUnknown, Text(u.text().Say("scores", "falling", u.falling())),
-		u.scoreTable("AUROC", func(d study.ScoreDetection) string { return format.Number(d.AUROC, 3) }),
-		u.scoreTable(u.text().Say("fpr table"), func(d study.ScoreDetection) string { return percent(d.FPR) }))
+	auroc := u.scoreTable("AUROC", func(d study.ScoreDetection) string { return format.Number(d.AUROC, 3) })
+	fpr := u.scoreTable(u.text().Say("fpr table"), func(d study.ScoreDetection) string { return percent(d.FPR) })
+	add(partUnknown, append([]Block{Text(u.text().Say("scores", "falling", u.falling()))},
+		Beside([]Block{auroc}, []Block{fpr})...)...)
 	add(partMisclassified, Text(misclassified))
-	add(partCalibration, Text(u.text().Say("calibration method")), u.calibrationTable(), u.binTable())
+	add(partCalibration, append([]Block{Text(u.text().Say("calibration method"))},
+		Beside([]Block{u.calibrationTable()}, []Block{u.binTable()})...)...)
 	add("part numbers", Text(u.text().Say("every number")), u.fullTable())
 	return p
 }
