@@ -26,9 +26,9 @@ var trainedHashes = map[string]string{
 	"noise":        "c1f44622c2e0ad62",
 	"invariant":    "196bb71a5b95d287",
 	"tabular":      "c7bd88defc02e7c9",
-	"cnn":          "eda6d7b2931465cd",
+	"cnn":          "e78bcdcc616a8c7e",
 	"mnistc-cnn":   "236f2232ef3f6ba6",
-	"mlp":          "7e2332fac8247c8c",
+	"mlp":          "e5c9b44320738e36",
 	"linear":       "ed89487f35ba8a8f",
 }
 

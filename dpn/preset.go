@@ -72,6 +72,7 @@ var presets = []PresetInfo{
 	{"cnn", "clean without its ascent: a convolutional network to compare with", func(c *Config) {
 		c.features64("conv")
 		c.plain()
+		c.LR = 4e-3 // as clean
 	}},
 	// PyTorch's MNIST example, the classifier of the published scores on MNIST-C.
 	{"mnistc-cnn", "the CNN of PyTorch's MNIST example, the baseline on MNIST-C", func(c *Config) {
@@ -84,6 +85,7 @@ var presets = []PresetInfo{
 		c.features64("mlp")
 		c.Hidden, c.Dim = "256", 128
 		c.plain()
+		c.LR = 2e-3
 	}},
 	{"linear", "a linear classifier of the input, to compare with", func(c *Config) {
 		c.plain()

@@ -1,6 +1,7 @@
 package reproduce
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -272,10 +273,9 @@ func (o *PosterOptions) runMLP(ctx context.Context, e *engine.Engine, data *data
 	if err != nil {
 		return u, err
 	}
-	t := baseline.Training{Optimiser: baseline.Adam, LR: 1e-3, Schedule: layer.Cosine, Warmup: 0.05, Clip: 1,
-		Epochs: mlpEpochs, Batch: 128, Seed: seed}
-	if o.Epochs > 0 {
-		t.Epochs = o.Epochs
+	t, err := baselineTraining("mlp", cmp.Or(o.Epochs, mlpEpochs), seed)
+	if err != nil {
+		return u, err
 	}
 	if _, err := n.Fit(ctx, e, baseline.Rows(data.Train, data.Norm), t, nil); err != nil {
 		return u, err

@@ -1,6 +1,7 @@
 package reproduce
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -142,10 +143,10 @@ func contenders() []contender {
 				contender{"nearest of class-wise means", noisy, trainNearest("", nearestMeans)})
 		}
 		list = append(list,
-			contender{"linear", noisy, trainBaseline("linear", mlp(0))},
-			contender{"MLP", noisy, trainBaseline("MLP", mlp(0, 640, 512, 256))},
-			contender{"MLP, dropout", noisy, trainBaseline("MLP, dropout", mlp(robustDropout, 640, 512, 256))},
-			contender{"CNN", noisy, trainBaseline("CNN", cnn)})
+			contender{"linear", noisy, trainBaseline("linear", "linear", mlp(0))},
+			contender{"MLP", noisy, trainBaseline("MLP", "mlp", mlp(0, 640, 512, 256))},
+			contender{"MLP, dropout", noisy, trainBaseline("MLP, dropout", "mlp", mlp(robustDropout, 640, 512, 256))},
+			contender{"CNN", noisy, trainBaseline("CNN", "cnn", cnn)})
 	}
 	return list
 }
@@ -316,8 +317,17 @@ func trainPreset(preset string) func(ctx context.Context, a *setup, seed uint64,
 // noise.
 const noiseMin, noiseMax = 0.3, 0.5
 
-// trainBaseline trains a network of package baseline.
-func trainBaseline(name string, network func(a *setup, seed uint64) (*baseline.Network,
+// baselineTraining returns the settings of a baseline's training: those of a preset for networks without an ascent,
+// so that train and reproduce have the same.
+func baselineTraining(preset string, epochs int, seed uint64) (baseline.Training, error) {
+	c, err := dpn.Preset(preset)
+	return baseline.Training{Optimiser: baseline.Adam, LR: c.LR, Schedule: c.Schedule, Warmup: c.Warmup, Clip: c.Clip,
+		Epochs: epochs, Batch: c.Batch, Seed: seed}, err
+}
+
+// trainBaseline trains a network of package baseline with the settings of a preset, for as many epochs as the DPN of
+// equal cost.
+func trainBaseline(name, preset string, network func(a *setup, seed uint64) (*baseline.Network,
 	error)) func(ctx context.Context, a *setup, seed uint64, noisy bool) ([]trained, error) {
 	return func(ctx context.Context, a *setup, seed uint64, noisy bool) ([]trained, error) {
 		n, err := network(a, seed)
@@ -328,10 +338,9 @@ func trainBaseline(name string, network func(a *setup, seed uint64) (*baseline.N
 		if err != nil {
 			return nil, err
 		}
-		t := baseline.Training{Optimiser: baseline.Adam, LR: 1e-3, Schedule: like.Schedule, Warmup: like.Warmup,
-			Clip: like.Clip, Epochs: like.Epochs, Batch: like.Batch, Seed: seed}
-		if a.epochs > 0 {
-			t.Epochs = a.epochs
+		t, err := baselineTraining(preset, cmp.Or(a.epochs, like.Epochs), seed)
+		if err != nil {
+			return nil, err
 		}
 		if noisy {
 			t.NoiseMin, t.NoiseMax = noiseMin, noiseMax

@@ -1,13 +1,13 @@
 package reproduce
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/dpn/baseline"
-	"dpnbench/dpn/layer"
 	"dpnbench/dpn/separation"
 	"dpnbench/dpn/study"
 	"dpnbench/engine"
@@ -104,7 +104,11 @@ func RunTrained(ctx context.Context, e *engine.Engine, data *dataset.Data, o Tra
 				if err != nil {
 					return run, err
 				}
-				return run, run.measure(ctx, e, n, train, test, o.Epochs)
+				t, err := baselineTraining(network.preset, cmp.Or(o.Epochs, forwardEpochs), run.Seed)
+				if err != nil {
+					return run, err
+				}
+				return run, run.measure(ctx, e, n, t, train, test)
 			})
 			if err != nil {
 				return nil, fmt.Errorf("trained: %s: %w", name, err)
@@ -118,25 +122,20 @@ func RunTrained(ctx context.Context, e *engine.Engine, data *dataset.Data, o Tra
 
 // forwardNetworks are compared with the presets.
 var forwardNetworks = []struct {
-	name string
-	make func(data *dataset.Data, seed uint64) (*baseline.Network, error)
+	name, preset string // preset: whose rate and schedule it has
+	make         func(data *dataset.Data, seed uint64) (*baseline.Network, error)
 }{
-	{"BatchNorm, 7 x 100", func(data *dataset.Data, seed uint64) (*baseline.Network, error) {
+	{"BatchNorm, 7 x 100", "mlp", func(data *dataset.Data, seed uint64) (*baseline.Network, error) {
 		return baseline.NewMLP(baseline.HeSu(data.Train.Shape.Len(), 6, len(data.Classes)), seed)
 	}},
-	{"CNN", func(data *dataset.Data, seed uint64) (*baseline.Network, error) {
+	{"CNN", "cnn", func(data *dataset.Data, seed uint64) (*baseline.Network, error) {
 		return baseline.NewCNN(data.Train.Shape, len(data.Classes), seed)
 	}},
 }
 
 // measure trains a network and measures D at each of its layers.
-func (r *ForwardRun) measure(ctx context.Context, e *engine.Engine, n *baseline.Network, train,
-	test baseline.Samples, epochs int) error {
-	t := baseline.Training{Optimiser: baseline.Adam, LR: 1e-3, Schedule: layer.Cosine, Warmup: 0.05, Clip: 1,
-		Epochs: forwardEpochs, Batch: 128, Seed: r.Seed}
-	if epochs > 0 {
-		t.Epochs = epochs
-	}
+func (r *ForwardRun) measure(ctx context.Context, e *engine.Engine, n *baseline.Network, t baseline.Training, train,
+	test baseline.Samples) error {
 	if _, err := n.Fit(ctx, e, train, t, nil); err != nil {
 		return err
 	}
