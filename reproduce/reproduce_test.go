@@ -356,7 +356,7 @@ func TestFewImages(t *testing.T) {
 	if err := Page(r, nil).Write(&page); err != nil {
 		t.Fatal(err)
 	}
-	const want = "All 60 images have 3.00, too few to estimate the limit N → ∞."
+	const want = "All 60 images have 3.00, too few to estimate the limit N\u00a0→\u00a0∞."
 	if !strings.Contains(page.String(), want) {
 		t.Errorf("the page does not say %q", want)
 	}

@@ -213,7 +213,7 @@ func TestAnalyzeInBrowser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.CheckWidths(page, 13)
+	b.CheckWidths(page, 11)
 	b.Open(page, 1280, 900)
 	state := func(step int) string {
 		var s struct{ Pixels, Phi, At, Read string }
