@@ -40,7 +40,7 @@ func run(t *testing.T, s Settings) *Report {
 func TestRun(t *testing.T) {
 	s := small()
 	if testing.Short() { // such as with the race detector
-		s = small("gemm", "quad", "reduce")
+		s = small("peak", "gemm", "quad", "reduce")
 		s.Filter = "m=128,k=64,n=64$|d=64|rows="
 	}
 	r := run(t, s)
