@@ -59,7 +59,7 @@ func (n Ensemble) Predict(ctx context.Context, e *engine.Engine, s *dataset.Set)
 
 // Score evaluates the ensemble on s.
 func (n Ensemble) Score(ctx context.Context, e *engine.Engine, s *dataset.Set) (Score, error) {
-	return n.tally(ctx, e, s, n.inputs(s), new(layer.Tally))
+	return n.tally(ctx, e, s, n.inputs(s), new(layer.Tally), nil)
 }
 
 // ScoreCorrupted evaluates the ensemble on the images of s as c corrupts them under a seed.
@@ -73,44 +73,40 @@ func (n Ensemble) ScoreCorrupted(ctx context.Context, e *engine.Engine, s *datas
 			return Score{}, err
 		}
 	}
-	return n.tally(ctx, e, s, in, new(layer.Tally))
+	return n.tally(ctx, e, s, in, new(layer.Tally), nil)
 }
 
-// tally is Score with inputs for each model and a tally that may have weights.
-func (n Ensemble) tally(ctx context.Context, e *engine.Engine, s *dataset.Set, in []Input,
-	t *layer.Tally) (Score, error) {
+// ScoreClasses is Score with the accuracy of every class.
+func (n Ensemble) ScoreClasses(ctx context.Context, e *engine.Engine, s *dataset.Set) (Score, layer.ByClass, error) {
+	c := layer.NewOutcomes(len(n[0].Classes))
+	score, err := n.tally(ctx, e, s, n.inputs(s), new(layer.Tally), c)
+	if err != nil {
+		return Score{}, layer.ByClass{}, err
+	}
+	return score, c.ByClass(n[0].Classes), nil
+}
+
+// tally is Score with inputs for each model, a tally that may have weights, and outcomes by class, unless they are nil.
+func (n Ensemble) tally(ctx context.Context, e *engine.Engine, s *dataset.Set, in []Input, t *layer.Tally,
+	c *layer.Outcomes) (Score, error) {
 	if err := n[0].CheckLabelled(s); err != nil {
 		return Score{}, err
 	}
+	idx := make([]int32, evalRows)
 	err := n.logits(ctx, e, s, in, func(lo int, logits engine.Matrix) error {
-		t.Add(e, logits, s.Labels[lo:lo+logits.Rows], engine.Matrix{}, 0)
-		return n[0].blame(t.CheckLosses("image", lo))
+		rows := logits.Rows
+		labels := s.Labels[lo : lo+rows]
+		t.Add(e, logits, labels, engine.Matrix{}, 0)
+		if c != nil {
+			e.ArgMax(idx[:rows], logits)
+			c.Add(labels, idx[:rows])
+		}
+		return n[0].blame(t.CheckLosses(s.Sample(), lo))
 	})
 	if err != nil {
 		return Score{}, err
 	}
 	return t.Score(), nil
-}
-
-// ScoreClasses is Score with the accuracy of every class.
-func (n Ensemble) ScoreClasses(ctx context.Context, e *engine.Engine, s *dataset.Set) (Score, layer.ByClass, error) {
-	if err := n[0].CheckLabelled(s); err != nil {
-		return Score{}, layer.ByClass{}, err
-	}
-	var t layer.Tally
-	c := layer.NewOutcomes(len(n[0].Classes))
-	idx := make([]int32, evalRows)
-	err := n.logits(ctx, e, s, n.inputs(s), func(lo int, logits engine.Matrix) error {
-		rows := logits.Rows
-		t.Add(e, logits, s.Labels[lo:lo+rows], engine.Matrix{}, 0)
-		e.ArgMax(idx[:rows], logits)
-		c.Add(s.Labels[lo:lo+rows], idx[:rows])
-		return n[0].blame(t.CheckLosses("image", lo))
-	})
-	if err != nil {
-		return Score{}, layer.ByClass{}, err
-	}
-	return t.Score(), c.ByClass(n[0].Classes), nil
 }
 
 // Predictions returns what the ensemble makes of every sample of s, which needs no labels: potential, and whether it
@@ -172,7 +168,7 @@ func (n Ensemble) logits(ctx context.Context, e *engine.Engine, s *dataset.Set, 
 				return err
 			}
 			each[i] = m.Logits(e, x)
-			if err := m.CheckOutput(each[i], "logit", "image", lo); err != nil {
+			if err := m.CheckOutput(each[i], "logit", s.Sample(), lo); err != nil {
 				return n.name(i, err)
 			}
 		}

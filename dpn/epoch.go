@@ -249,7 +249,7 @@ func (f *fitting) validate(ctx context.Context) (Score, error) {
 		t.Weights = f.step.classWeights(f.train)
 	}
 	if !f.m.Config.denoisesOnce() {
-		return Ensemble{f.m}.tally(ctx, f.e, f.val, []Input{f.m.Input(f.val)}, &t)
+		return Ensemble{f.m}.tally(ctx, f.e, f.val, []Input{f.m.Input(f.val)}, &t, nil)
 	}
 	t.Add(f.e, f.m.Logits(f.e, f.denoisedVal), f.val.Labels, engine.Matrix{}, 0)
 	return t.Score(), nil

@@ -1,6 +1,7 @@
 package dpn
 
 import (
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -243,5 +244,26 @@ func TestManyClasses(t *testing.T) {
 	}
 	if right < 4*(classes-256)*8/10 {
 		t.Errorf("%d of %d samples of classes above 255 right", right, 4*(classes-256))
+	}
+}
+
+// TestOverflowNamesTheSample evaluates a network of vectors whose classifier overflows: the error speaks of a vector.
+func TestOverflowNamesTheSample(t *testing.T) {
+	e := newEngine(t)
+	d := dataOf(blobs(dataset.Vector(5), 40, 2), nil, 2)
+	c, _ := Preset("compact")
+	c.Extractor, c.Components = "identity", 2
+	m := newModel(t, c, d)
+	for _, p := range m.head.Params() {
+		for i := range p.Data {
+			p.Data[i] = math.MaxFloat32
+		}
+	}
+	_, predicted := m.Predict(t.Context(), e, d.Train)
+	_, scored := m.Score(t.Context(), e, d.Train)
+	for _, err := range []error{predicted, scored} {
+		if err == nil || !strings.Contains(err.Error(), "of vector ") {
+			t.Errorf("error %v, expected one about a vector", err)
+		}
 	}
 }

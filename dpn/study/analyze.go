@@ -92,7 +92,7 @@ func analyze(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set
 		if name == "logits" {
 			what = "logit"
 		}
-		if err := m.CheckOutput(x, what, "image", 0); err != nil {
+		if err := m.CheckOutput(x, what, m.Shape.Sample(), 0); err != nil {
 			return err
 		}
 		w.next()

@@ -113,7 +113,7 @@ func confidence(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.
 		}
 		logits := c.Logits.Slice(lo, hi, 0, c.Logits.Cols)
 		copy(logits.Data, m.Logits(e, last).Data)
-		if err := m.CheckOutput(logits, "logit", "image", lo); err != nil {
+		if err := m.CheckOutput(logits, "logit", m.Shape.Sample(), lo); err != nil {
 			return nil, err
 		}
 		at := engine.View(l.Data[:k*(hi-lo)], k, hi-lo)
