@@ -153,7 +153,7 @@ func with(base []string, more ...string) []string {
 func long(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("takes seconds, minutes under emulation: without -short")
+		t.Skip("left out by -short: takes seconds, and minutes under emulation")
 	}
 }
 

@@ -35,10 +35,9 @@ func TestProgressLine(t *testing.T) {
 		{training, 29, 10 * time.Second, "epoch 3 of 10  25%  30 s left"},
 		{training, 20, 10 * time.Second, "epoch 3 of 10  25%"},
 		{training, 59, 99 * time.Second, "epoch 3 of 10  25% |██        |  loss 0.1372  3,200/s  99 s"}, // overdue
-		{seeds, 48, 15 * time.Second,
-			"seed  37% |███████            |  15 s, 25 s left"}, // half of the second quarter, at the pace of the first
-		{seeds, 48, 90 * time.Second,
-			"seed  47% |██████████████                |  90 s"}, // no further than nine tenths of it
+		// Half of the second quarter, at the pace of the first; then no further than nine tenths of it.
+		{seeds, 48, 15 * time.Second, "seed  37% |███████            |  15 s, 25 s left"},
+		{seeds, 48, 90 * time.Second, "seed  47% |" + strings.Repeat("█", 14) + strings.Repeat(" ", 16) + "|  90 s"},
 		{phase{what: "analyze", next: 2000, all: 8000, pace: 1000, begun: begun, reported: begun}, 48, time.Second,
 			"analyze  12% |███                         |  1 s"},
 		{phase{what: "seed", next: 9, all: 9, pace: 1, begun: begun, reported: begun}, 48,

@@ -31,7 +31,9 @@ func TestFolded(t *testing.T) {
 
 // TestTable lays out tables: also with wide characters, and on narrow terminals.
 func TestTable(t *testing.T) {
-	rows := [][]string{{"class", "accuracy", "verdict"}, {"手", "91.5%", "faster (marked)"}, {"e\u0301", "8%", "slower"}}
+	rows := [][]string{{"class", "accuracy", "verdict"},
+		{"手", "91.5%", "faster (marked)"},
+		{"e\u0301", "8%", "slower"}}
 	for _, c := range []struct {
 		columns int
 		colour  bool
