@@ -387,7 +387,7 @@ func (a *app) loadModel(flag, path string) (*dpn.Model, error) {
 		return nil, fmt.Errorf("--%s %s", flag, strings.TrimPrefix(err.Error(), "model "))
 	}
 	if m.Unchecked {
-		fmt.Fprint(a.stderr, safe("warning: --%s %s: no checksum (%s in the metadata): the file was changed by "+
+		fmt.Fprint(a.errs(), safe("warning: --%s %s: no checksum (%s in the metadata): the file was changed by "+
 			"another program, or is damaged\n", flag, path, safetensors.ChecksumKey))
 	}
 	return m, a.setRoute(m)

@@ -22,10 +22,11 @@ func interruptible(stderr *os.File) context.Context {
 	go func() {
 		<-c
 		signal.Stop(c)
-		if term.IsTerminal(int(stderr.Fd())) { // the line may hold ^C and a progress bar
-			fmt.Fprintln(stderr)
+		message := "dpnbench: stopping after the current step; interrupt again to stop immediately\n"
+		if term.IsTerminal(int(stderr.Fd())) { // the line may hold ^C and the progress
+			message = "\n" + message
 		}
-		fmt.Fprintln(stderr, "dpnbench: stopping after the current step; interrupt again to stop immediately")
+		fmt.Fprint(stderr, message) // at once, for the line of progress is drawn meanwhile
 		cancel()
 	}()
 	return ctx

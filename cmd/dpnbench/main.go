@@ -7,7 +7,8 @@
 // Run "dpnbench help" for all subcommands. Each is one file, named after it, with a function
 // that builds the cobra command (help text, flags) and a type that is one run of it. What they
 // share is in root.go (the command tree), dataflags.go (images and models), engine.go (tier,
-// threads, route) and output.go (results, files, progress).
+// threads, route), output.go (results, messages), files.go, table.go, terminal.go (width, colours)
+// and progress.go (the line of progress).
 //
 // To add a subcommand: its file, its name in app.command, and a test.
 package main
@@ -63,19 +64,17 @@ func (a *app) run(ctx context.Context, args []string) (status int) {
 	root.SetOut(a.out.File)
 	root.SetErr(a.errs())
 	err := root.ExecuteContext(ctx)
+	a.progress.end()
 	switch {
 	case unread(a.out.err) && (err == nil || unread(err)): // as in "| head": the files are written
-		a.progress.end()
 		return exitUnread
 	case err == nil && a.out.err != nil:
 		err = fmt.Errorf("standard output: %w", reason(a.out.err))
 	case err == nil:
-		a.progress.end()
 		return exitDone
 	}
 	if errors.Is(err, context.Canceled) {
-		a.progress.end()
-		fmt.Fprint(a.stderr, folded("dpnbench: interrupted"+a.afterInterrupt+"\n", width(a.stderr)))
+		fmt.Fprintf(a.errs(), "dpnbench: interrupted%s\n", a.afterInterrupt)
 		return exitInterrupted
 	}
 	a.fail(oneLine(err))

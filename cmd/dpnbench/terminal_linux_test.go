@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -14,6 +16,8 @@ import (
 	"time"
 	"unicode"
 
+	"dpnbench/dpn"
+	"dpnbench/dpn/safetensors"
 	"dpnbench/internal/longtest"
 	"dpnbench/internal/pty"
 )
@@ -124,4 +128,20 @@ func TestTerminal(t *testing.T) {
 			c.run(t, columns)
 		}
 	}
+}
+
+// TestTerminalWarning warns of a model without a checksum: on a terminal above the line of progress, like all messages.
+func TestTerminalWarning(t *testing.T) {
+	long(t)
+	t.Setenv("TERM", "xterm")
+	t.Setenv("NO_COLOR", "")
+	t.Chdir(t.TempDir())
+	succeed(t, with(append([]string{"train", "--out", "run"}, small...), "--train-size", "300", "--test-size", "50")...)
+	whole, err := os.ReadFile(filepath.Join("run", dpn.ModelFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, "unchecked", bytes.Replace(whole, []byte(safetensors.ChecksumKey), []byte("dpnbench.sha257"), 1))
+	shownCommand{args: []string{"eval", "--model", "unchecked"},
+		shown: []string{"\x1b[33mwarning: --model unchecked:"}}.run(t, 30)
 }
