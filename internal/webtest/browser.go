@@ -217,11 +217,12 @@ func (b *Browser) noise() (problems []string) {
 // fonts are families that differ in width: Liberation Sans is as wide as Arial and Helvetica, DejaVu Sans wider.
 var fonts = []string{"Liberation Sans", "DejaVu Sans", "serif"}
 
-// CheckWidths opens the page at the width of a desktop and of a phone. It checks that nothing
-// overflows, every image loads, the given number of figures is visible, the first one on the first screen of a desktop
-// if the page has one there, no text of a figure leaves it or covers another, in any of three fonts, or is too small
-// to read, nothing else is requested and no error occurs. If DPN_TEST_SCREENSHOT is set, it writes both views to files
-// whose names begin with its value.
+// CheckWidths opens the page at the width of a desktop, of a phone and of printed paper. At each of them it checks that
+// nothing overflows, every image loads, and the given number of figures is visible; on the screens that no text of a
+// figure leaves it or covers another, in any of three fonts, or is too small to read; and on the desktop that the first
+// figure is on the first screen, if the page has one there, and that the Tab key goes through the page from top to
+// bottom and shows where it is. Nothing else is requested and no error occurs. If DPN_TEST_SCREENSHOT is set, it writes
+// the views of the screens to files whose names begin with its value.
 func (b *Browser) CheckWidths(page []byte, figures int) {
 	b.t.Helper()
 	for _, width := range []int{1280, 390} {
@@ -241,25 +242,89 @@ func (b *Browser) CheckWidths(page []byte, figures int) {
 			}
 		}
 	}
+	b.Open(page, 1280, 800)
+	for _, p := range b.focusProblems() {
+		b.t.Error(p)
+	}
+	b.Open(page, paperWidth, 800)
+	b.Media("print")
+	for _, p := range b.problems(paperWidth, figures) {
+		b.t.Errorf("in print: %s", p)
+	}
+	b.Media("")
 	b.CheckQuiet()
 }
 
-// layoutScript returns the layout data for problems, once all images are decoded.
+// paperWidth is that of A4 without the margins of 14 mm, in CSS pixels.
+const paperWidth = 688
+
+// mostTabs bounds the number of times that the Tab key is pressed, 40 ms each.
+const mostTabs = 25
+
+// focusScript puts the elements that the Tab key should reach into window.stops, and returns their names.
+const focusScript = `(() => {
+	window.stops = [...document.querySelectorAll('a[href], button, input, select, summary, [tabindex]')]
+		.filter(e => e.tabIndex >= 0 && !e.disabled && e.checkVisibility());
+	document.activeElement.blur();
+	window.scrollTo(0, 0);
+	return window.stops.map(e => e.outerHTML.slice(0, 80));
+})()`
+
+// focusedScript returns the place of the focused element in window.stops, and whether it has an outline on the screen.
+const focusedScript = `(() => {
+	const e = document.activeElement, s = getComputedStyle(e), box = e.getBoundingClientRect();
+	return {
+		At: window.stops.indexOf(e),
+		Shown: s.outlineStyle != 'none' && parseFloat(s.outlineWidth) > 0 && box.bottom > 0 && box.top < innerHeight,
+	};
+})()`
+
+// focusProblems presses the Tab key and says where the focus does not go to the next element of the page, or does not
+// show.
+func (b *Browser) focusProblems() (problems []string) {
+	b.t.Helper()
+	var stops []string
+	b.Evaluate(focusScript, &stops)
+	for i := range min(len(stops), mostTabs) {
+		b.Press("Tab", 9)
+		var got struct {
+			At    int
+			Shown bool
+		}
+		b.Evaluate(focusedScript, &got)
+		if !got.Shown {
+			problems = append(problems, fmt.Sprintf("the focus does not show after %d presses of Tab", i+1))
+		}
+		if got.At != i {
+			return append(problems, fmt.Sprintf("Tab number %d reaches element %d of %q", i+1, got.At, stops))
+		}
+	}
+	return problems
+}
+
+// layoutScript returns the layout data for problems, once all images are decoded, with all that is folded opened:
+// Chromium lays out the content of a closed <details> anew for each element that is measured.
 const layoutScript = `(async () => {
 	const images = [...document.images];
 	await Promise.allSettled(images.map(i => i.decode()));
 	const box = e => e.getBoundingClientRect();
 	const visible = document.documentElement.clientWidth;
-	return {
+	const first = [...document.querySelectorAll('.first svg')].map(s => box(s).bottom);
+	const scrolls = e => e && (/auto|scroll/.test(getComputedStyle(e).overflowX) || scrolls(e.parentElement));
+	const folded = [...document.querySelectorAll('details:not([open])')];
+	folded.forEach(d => d.open = true);
+	const layout = {
 		content: document.documentElement.scrollWidth,
 		wide: [...document.querySelectorAll('body *')]
-			.filter(e => box(e).right > visible + 1 && !e.parentElement.closest('.scroll, .sheet'))
+			.filter(e => box(e).right > visible + 1 && !scrolls(e.parentElement))
 			.map(e => e.outerHTML.slice(0, 80)),
 		figures: [...document.querySelectorAll('figure')]
 			.filter(f => [...f.querySelectorAll('svg')].some(s => box(s).width > 100)).length,
 		broken: images.filter(i => !i.complete || !i.naturalWidth).map(i => i.alt),
-		first: [...document.querySelectorAll('.first svg')].map(s => box(s).bottom),
+		first,
 	};
+	folded.forEach(d => d.open = false);
+	return layout;
 })()`
 
 // textScript shows the texts of figures in a font and returns those that leave their figure, that cover another one by

@@ -13,16 +13,18 @@ func TestProblems(t *testing.T) {
 	b := Start(t)
 	const bad = `<!DOCTYPE html><meta name="viewport" content="width=device-width">
 		<div style="width: 2000px">wide</div><img alt="lost" src="lost.png"><script>nowhere()</script>
+		<a href="#" tabindex="2">later</a> <a href="#" tabindex="1" style="outline: none">sooner</a>
+		<details><summary>folded</summary><div style="width: 3000px">inside</div></details>
 		<figure class="first">
 		<svg viewBox="0 0 200 100" width="90" height="45" style="margin-top: 900px">
 		<text x="150" y="40">cut off here</text>
 		<text x="10" y="40">one</text><text x="12" y="42">two</text></svg></figure>`
 	b.Open([]byte(bad), 390, 900)
-	got := strings.Join(slices.Concat(b.problems(390, 1), b.textProblems("serif"), b.problems(1280, 1), b.noise()),
-		"\n")
-	for _, want := range []string{"the content is 20", "wide", "0 figures are visible, want 1", `do not load: ["lost"]`,
+	got := strings.Join(slices.Concat(b.problems(390, 1), b.textProblems("serif"), b.problems(1280, 1), b.focusProblems(),
+		b.noise()), "\n")
+	for _, want := range []string{"the content is 30", "wide", "inside", "0 figures are visible, want 1", `do not load: ["lost"]`,
 		"/lost.png", "404", "outside: cut off here", "overlap: one / two", "7.2 pixels: one",
-		"the first figure ends at", "nowhere is not defined"} {
+		"the first figure ends at", "Tab number 1 reaches element 1", "does not show after 1 ", "nowhere is not defined"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
