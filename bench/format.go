@@ -54,6 +54,9 @@ func FormatWidth(median float64, ci [2]float64) string {
 	if !(wide >= 0) || math.IsInf(wide, 0) {
 		return none
 	}
+	if wide > 1 { // the median is hardly known
+		return "> 100%"
+	}
 	return "±" + strconv.FormatFloat(100*wide, 'f', 1, 64) + "%"
 }
 

@@ -35,9 +35,9 @@ var pageFuncs = template.Funcs{
 	"quantity":  quantity,
 	"duration":  FormatSeconds,
 	"number":    func(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) },
-	"interval":  pageInterval,
-	"share":     pageShare,
+	"interval":  func(r Result) string { return FormatWidth(r.SecondsMedian, r.SecondsCI) },
 	"shape":     func(r Result) string { return strings.TrimPrefix(r.Shape, "-") },
+	"share":     func(r Result, percent float64) float64 { return r.Share(percent) },
 	"letters":   letters,
 	"percent":   percent,
 	"perThread": func(b Bandwidth) string { return FormatBytes(b.PerThread()) },
@@ -46,12 +46,7 @@ var pageFuncs = template.Funcs{
 	"rows":      func(n int) string { return format.Count(n, "row") },
 	"ghz":       func(hz float64) string { return strconv.FormatFloat(hz/1e9, 'f', 2, 64) },
 	// The length of the bar behind a percentage.
-	"bar": func(v float64, marks []string) string {
-		if v > 100 && len(marks) > 0 {
-			v = 0
-		}
-		return strconv.FormatFloat(min(max(v, 0), 100), 'f', 1, 64)
-	},
+	"bar": func(v float64) string { return strconv.FormatFloat(min(max(v, 0), 100), 'f', 1, 64) },
 }
 
 // pageTemplates has the sections that are more than text and figures: limits, rows, reading.

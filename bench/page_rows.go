@@ -127,19 +127,3 @@ func letters(marks []string, kinds []markKind) string {
 	}
 	return strings.Join(out, " ")
 }
-
-// pageShare is a percentage, but for one above 100 in a marked row, which says nothing.
-func pageShare(v float64, marks []string) string {
-	if v > 100 && len(marks) > 0 {
-		return none
-	}
-	return percent(v)
-}
-
-// pageInterval is the interval of the median of a row.
-func pageInterval(r Result) string {
-	if len(r.Marks) > 0 && Width(r.SecondsMedian, r.SecondsCI) > 1 {
-		return "> 100%"
-	}
-	return FormatWidth(r.SecondsMedian, r.SecondsCI)
-}

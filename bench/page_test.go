@@ -309,6 +309,7 @@ func TestPageNumbers(t *testing.T) {
 		{FormatBytes(48 << 10), "48 KiB"}, {FormatBytes(503316480), "480 MiB"}, {FormatBytes(1 << 30),
 			"1 GiB"}, {FormatBytes(-1), "unknown"},
 		{FormatWidth(1, [2]float64{0.99, 1.03}), "±3.0%"}, {FormatWidth(0, [2]float64{}), "–"},
+		{FormatWidth(1, [2]float64{0.5, 6.5}), "> 100%"},
 		{Settings{Extent: "usual"}.command(), "dpnbench bench --json again.json --html again.html"},
 		{Settings{Extent: "quick", Suites: []string{"gemm", "ascent"}, Filter: "d=6|it's", Tiers: []string{"avx2"},
 			Threads: []int{1, 2}, Pinned: true, Slow: 2}.command(),

@@ -114,6 +114,14 @@ type Result struct {
 	Marks []string `json:"marks"` // why the row is unreliable
 }
 
+// Share is a share of a limit of r to print: 0, for none, if it is above 100% in a marked row, whose limit was disturbed.
+func (r *Result) Share(percent float64) float64 {
+	if percent > 100 && len(r.Marks) > 0 {
+		return 0
+	}
+	return percent
+}
+
 // Width is the larger half-width of an interval around its median, relative to the median.
 func Width(median float64, ci [2]float64) float64 {
 	return max(ci[1]-median, median-ci[0]) / median

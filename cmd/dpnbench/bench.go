@@ -299,12 +299,13 @@ func resultRows(r *bench.Report) (rows [][]string, limits int) {
 			note = "!"
 		}
 		roof := "-"
-		if res.PercentBound > 0 {
-			roof = fmt.Sprintf("%.0f%% %s", res.PercentBound, res.Bound)
+		if share := res.Share(res.PercentBound); share > 0 {
+			roof = fmt.Sprintf("%.0f%% %s", share, res.Bound)
 		}
 		rows = append(rows, []string{res.Suite, res.Name, res.Shape, res.Tier, fmt.Sprint(res.Threads),
 			bench.FormatSeconds(res.SecondsMedian), bench.FormatWidth(res.SecondsMedian, res.SecondsCI),
-			figure(res.GFlops, "%.1f"), figure(res.PercentPeak, "%.0f%%"), figure(res.PercentPeakAlone, "%.0f%%"),
+			figure(res.GFlops, "%.1f"), figure(res.Share(res.PercentPeak), "%.0f%%"),
+			figure(res.Share(res.PercentPeakAlone), "%.0f%%"),
 			figure(res.GBPerS, "%.1f"), figure(res.SamplesPerSecond, "%.4g"), roof, note})
 	}
 	return rows, limits

@@ -78,6 +78,7 @@ func madeUp() *bench.Report {
 		}
 		if suite == "gemm" {
 			row.Marks = []string{"unsteady, within 50%"}
+			row.PercentPeak, row.PercentPeakAlone, row.PercentBound, row.Bound = 334, 97, 431, "peak"
 		}
 		r.Results = append(r.Results, row)
 	}
@@ -115,6 +116,9 @@ func TestBenchShows(t *testing.T) {
 			if !strings.Contains(out, want) {
 				t.Errorf("quiet %v: no %q in\n%s", quiet, want, out)
 			}
+		}
+		if strings.Contains(out, "334%") || strings.Contains(out, "431%") || !strings.Contains(out, "97%") {
+			t.Errorf("quiet %v: a share above 100%% of a marked row in\n%s", quiet, out)
 		}
 		for _, note := range []string{"version v1.2.3",
 			"1 row, each checked against the reference first, and 1 row of suite peak"} {
