@@ -13,7 +13,7 @@ build: ## build ./dpnbench
 demo: build ## check the engine, train and analyse on the built-in digits, under two minutes
 	./dpnbench demo
 
-test: ## all tests, then the short tests of the engine and the network in pure Go
+test: ## the tests, then the short tests of the engine and the network in pure Go
 	go test ./...
 	go test -short -vet=off -tags purego ./engine ./engine/ascent ./dpn
 
