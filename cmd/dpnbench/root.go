@@ -68,10 +68,6 @@ func (a *app) command() *cobra.Command {
 			a.out.err = err
 		}
 	})
-	root.SetUsageFunc(func(c *cobra.Command) error {
-		_, err := fmt.Fprint(c.OutOrStderr(), usageOf(c, helpWidth))
-		return err
-	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	f := root.PersistentFlags()
 	f.StringVar(&a.json, "json", "", "write the results as JSON to `FILE` (- for standard output)")
