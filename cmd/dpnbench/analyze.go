@@ -176,7 +176,7 @@ func (z *analysis) analyze(ctx context.Context, e *engine.Engine, m *dpn.Model,
 	data *dataset.Data) (*analyzeResult, error) {
 	opt := study.StudyOptions{AnalyzeOptions: study.AnalyzeOptions{
 		Draws: z.draws, Subsets: z.subsets, Seed: z.seed,
-		Progress: z.progress.beginParts(phase{what: "analyze", pace: 1000})}}
+		Progress: z.progress.beginParts(phase{what: "analyze", pace: 1000})}} // it counts in milliseconds
 	unmoved := "the centres did not move: this potential was never trained"
 	if m.Config.Gradient != "detached" {
 		unmoved = "the training images, from which the centres were initialised, are not available"

@@ -30,7 +30,7 @@ type phase struct {
 	detail           func(rate float64) string // what is shown of the work but its end; nil: nothing
 	first, done, all int                       // all 0: nobody knows how much there is; first: done before the phase
 	next             int                       // how much is done at a time
-	pace             float64                   // of the first part, per second; 0: nobody knows
+	pace             float64                   // guess of what is done in a second, until a part is; 0: none
 	begun, reported  time.Time
 	turn             int // of the mark that shows that the program runs
 }
@@ -191,11 +191,12 @@ func (x *phase) line(width int, now time.Time) string {
 	}
 	share := min(max(done/float64(x.all), 0), 1)
 	head := fmt.Sprintf("%s %3d%%", x.what, int(100*share))
-	time := "  " + duration(elapsed)
+	spent := "  " + duration(elapsed)
 	if left != "" {
+		spent += ", " + left
 		left = "  " + left
 	}
-	for _, tail := range []string{detail + time + strings.Replace(left, "  ", ", ", 1), detail + left, left} {
+	for _, tail := range []string{detail + spent, detail + left, left} {
 		if room := width - columnsOf(head) - columnsOf(tail) - len(" ||"); room >= leastBar {
 			room = min(room, mostBar)
 			full := int(float64(room) * share)

@@ -495,7 +495,7 @@ func (r *reproduction) write(out *reproduced, all bool) error {
 		{Name: "Command", Text: r.command()},
 	}
 	r.phase("figures")
-	defer r.app.progress.end()
+	defer r.progress.end()
 	var files output.Batch
 	defer files.Discard()
 	path := filepath.Join(r.out, pageFile)

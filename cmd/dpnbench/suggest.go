@@ -57,8 +57,11 @@ func noSubcommand(c *cobra.Command, name string) error {
 	if meant := nearest(name, names); meant != "" {
 		return fmt.Errorf("%sno subcommand %q; did you mean %q? (see %q)", path, name, meant, c.CommandPath()+" --help")
 	}
-	return fmt.Errorf("%sno subcommand %q, expected %s%s", path, name, map[bool]string{true: "one of "}[len(names) > 1],
-		strings.Join(names, ", "))
+	choice := strings.Join(names, ", ")
+	if len(names) > 1 {
+		choice = "one of " + choice
+	}
+	return fmt.Errorf("%sno subcommand %q, expected %s", path, name, choice)
 }
 
 // noFlag rewords an error of the flag parser about a flag that c does not have. args is the command line.

@@ -19,6 +19,9 @@ type epochTable struct {
 }
 
 func (e *epochTable) add(h dpn.Epoch) {
+	if e.quiet || e.json == "-" {
+		return
+	}
 	type column struct {
 		title, cell string
 		tone        tone
@@ -56,9 +59,6 @@ func (e *epochTable) add(h dpn.Epoch) {
 			c.tone = plain
 		}
 		row.WriteString(strings.Repeat(" ", max(1, w-len(c.cell))) + c.tone.paint(c.cell))
-	}
-	if e.quiet || e.json == "-" {
-		return
 	}
 	text := row.String() + "\n"
 	if !e.headed {

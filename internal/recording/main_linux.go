@@ -73,7 +73,7 @@ func record(args []string, columns int, seconds float64, out string) error {
 	if out == "" {
 		return nil
 	}
-	picture := r.svg(columns, took, seconds)
-	fmt.Printf("%s: %d bytes, %.1f times as fast\n", out, len(picture), took/seconds)
-	return output.Write(out, func(w io.Writer) error { _, err := w.Write(picture); return err })
+	svg := r.svg(columns, took, seconds)
+	fmt.Printf("%s: %d bytes, %.1f times as fast\n", out, len(svg), took/seconds)
+	return output.Write(out, func(w io.Writer) error { _, err := w.Write(svg); return err })
 }
