@@ -164,6 +164,17 @@ func (a *app) phase(what string) func(done, all int) {
 	return a.progress.begin(phase{what: quote.Text(what)})
 }
 
+// laterPhase is phase for work that begins with its first report.
+func (a *app) laterPhase(what string) func(done, all int) {
+	var report func(done, all int)
+	return func(done, all int) {
+		if report == nil {
+			report = a.phase(what)
+		}
+		report(done, all)
+	}
+}
+
 // wrapped breaks text into lines of at most helpWidth columns.
 func wrapped(text string) string { return wrappedAt(text, helpWidth) }
 

@@ -442,24 +442,13 @@ func (t *training) fitOptions(c dpn.Config, samples int, noun string) dpn.FitOpt
 	for i, name := range stale {
 		stale[i] = filepath.Join(t.out, name)
 	}
-	var em, denoise func(done, all int)
 	epochs := &epochTable{app: t.app, steps: c.Steps, best: math.Inf(1)}
-	line := &trainLine{progress: t.app.progress, settings: c, samples: samples, noun: noun}
+	line := &trainLine{progress: t.progress, settings: c, samples: samples, noun: noun}
 	return dpn.FitOptions{Validation: t.validate, Dir: t.out, Resume: t.resume, Stale: stale, Log: t.log(),
 		CheckpointUpdates:  t.every,
 		CheckpointInterval: time.Duration(t.minutes * float64(time.Minute)),
-		OnEM: func(done, all int) {
-			if em == nil {
-				em = t.phase("EM")
-			}
-			em(done, all)
-		},
-		OnPrepare: func(done, all int) {
-			if denoise == nil {
-				denoise = t.phase("denoise")
-			}
-			denoise(done, all)
-		},
+		OnEM:               t.laterPhase("EM"),
+		OnPrepare:          t.laterPhase("denoise"),
 		OnEpoch: func(h dpn.Epoch) {
 			if stride := (c.Epochs + mostEpochLines - 1) / mostEpochLines; h.Epoch%stride == 0 ||
 				h.Epoch == c.Epochs || h.Epoch == 1 {
