@@ -114,7 +114,7 @@ type Result struct {
 	Marks []string `json:"marks"` // why the row is unreliable
 }
 
-// Share is a share of a limit of r to print: 0, for none, if it is above 100% in a marked row, whose limit was disturbed.
+// Share is a share of a limit to print: 0, for none, if it is above 100% in a marked row, whose limit was disturbed.
 func (r *Result) Share(percent float64) float64 {
 	if percent > 100 && len(r.Marks) > 0 {
 		return 0

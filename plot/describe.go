@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"dpnbench/internal/format"
+	"dpnbench/internal/stat"
 )
 
 // Title returns the title of f.
@@ -106,37 +107,22 @@ func (r Roofline) describe() string {
 func (h Histogram) describe() string {
 	var items []string
 	for _, s := range h.Samples {
-		v := slices.DeleteFunc(slices.Clone(s.Values), func(v float64) bool { return !finite(v) })
-		if n := len(v); n > 0 {
-			slices.Sort(v)
-			items = append(items, fmt.Sprintf("%s %s, half from %s to %s", s.Name, format.Significant(v[n/2]),
-				format.Significant(v[n/4]), format.Significant(v[3*n/4])))
+		if v := s.sorted(); len(v) > 0 {
+			at := func(q float64) string { return format.Significant(stat.Quantile(v, q)) }
+			items = append(items, fmt.Sprintf("%s %s, half from %s to %s", s.Name, at(0.5), at(0.25), at(0.75)))
 		}
 	}
 	return "Medians of " + h.X + ": " + said(items)
 }
 
 func (a Spectra) describe() string {
-	lo, hi := extremes(a.Values)
+	lo, hi := extent(a.Values...)
 	return fmt.Sprintf("%d spectra of %d values, from %s to %s.", len(a.Values), len(a.Values[0]),
 		format.Significant(hi), format.Significant(lo))
 }
 
-// extremes returns the least and the largest finite value.
-func extremes(values [][]float64) (lo, hi float64) {
-	lo, hi = math.Inf(1), math.Inf(-1)
-	for _, row := range values {
-		for _, v := range row {
-			if finite(v) {
-				lo, hi = min(lo, v), max(hi, v)
-			}
-		}
-	}
-	return lo, hi
-}
-
 func (a Weights) describe() string {
-	lo, hi := extremes([][]float64{a.shares()})
+	lo, hi := extent(a.shares())
 	return fmt.Sprintf("%d weights, from %s to %s.", len(a.C), format.Percent(hi, 2), format.Percent(lo, 2))
 }
 
@@ -155,13 +141,11 @@ func (g Gallery) describe() string {
 }
 
 func (a Maps) describe() string {
-	lo, hi := math.Inf(1), math.Inf(-1)
+	var all [][]float32
 	for _, p := range a.Images {
-		for _, x := range p.X {
-			l, h := extent(x)
-			lo, hi = min(lo, l), max(hi, h)
-		}
+		all = append(all, p.X...)
 	}
+	lo, hi := extent(all...)
 	return fmt.Sprintf("%s, values from %s to %s.", format.Count(len(a.Images), "map"), format.Significant(lo),
 		format.Significant(hi))
 }
@@ -199,10 +183,19 @@ func (a Confusion) describe() string {
 }
 
 func (a Training) describe() string {
-	first, last := a.Epochs[0], a.Epochs[len(a.Epochs)-1]
-	return fmt.Sprintf("Loss %s in epoch %d, %s in epoch %d; accuracy %s and %s.", format.Significant(first.TrainLoss),
-		first.Epoch, format.Significant(last.TrainLoss), last.Epoch, format.Percent(first.TrainAccuracy, 1),
-		format.Percent(last.TrainAccuracy, 1))
+	var curves [4][]Point
+	for _, e := range a.Epochs {
+		for i, y := range []float64{e.TrainLoss, e.ValLoss, e.TrainAccuracy, e.ValAccuracy} {
+			curves[i] = append(curves[i], Point{X: float64(e.Epoch), Y: y})
+		}
+	}
+	var items []string
+	for i, name := range []string{"training loss", "validation loss", "training accuracy", "validation accuracy"} {
+		if slices.ContainsFunc(curves[i], func(p Point) bool { return finite(p.Y) }) { // measured
+			items = append(items, from(name, curves[i]))
+		}
+	}
+	return "By epoch: " + said(items)
 }
 
 func (a PCA) describe() string {

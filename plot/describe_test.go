@@ -2,6 +2,7 @@ package plot
 
 import (
 	"bytes"
+	"math"
 	"regexp"
 	"strings"
 	"testing"
@@ -31,7 +32,9 @@ func everyKind(t *testing.T) map[string]Figure {
 		"paths":     PlanePaths{Paths: pathsOf(some), Centres: [][2]float64{{1, 1}}},
 		"confusion": Confusion{Counts: [][]int{{3, 1}, {0, 4}}},
 		"training":  Training{Epochs: []Epoch{{1, 2, .5, 1.5, .6}, {2, 1, .7, .9, .72}}},
-		"pca":       PCA{Panels: []Panel{panel, panel}},
+		"training alone": Training{Epochs: []Epoch{{1, 2, .5, math.NaN(), math.NaN()},
+			{2, 1, .7, math.NaN(), math.NaN()}}},
+		"pca": PCA{Panels: []Panel{panel, panel}},
 		"law panels": LawPanels{Panels: []LawPanel{{Title: "a", Names: layerNames, D: [][]float64{layerD}},
 			{Title: "b", Names: layerNames, D: [][]float64{layerD}}}},
 	}
@@ -49,8 +52,9 @@ func TestEmbed(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if got := f.describe(); !number.MatchString(got) || strings.Contains(got, "%!") {
-			t.Errorf("%s: the description %q has no number", name, got)
+		got := f.describe()
+		if !number.MatchString(got) || strings.Contains(got, "%!") || strings.Contains(got, "NaN") {
+			t.Errorf("%s: the description %q has no number or a bad one", name, got)
 		}
 		if want := len(e.SVG) > 1; want != (e.Legend != nil) {
 			t.Errorf("%s: %d images, a legend: %v", name, len(e.SVG), e.Legend != nil)

@@ -7,6 +7,7 @@ import (
 
 	"dpnbench/internal/axes"
 	"dpnbench/internal/format"
+	"dpnbench/internal/stat"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -116,13 +117,18 @@ func (h Histogram) span() (lo, hi float64, beyond bool, err error) {
 func (h Histogram) bins(lo, hi float64) int {
 	width := 0.0
 	for _, s := range h.Samples {
-		v := slices.DeleteFunc(slices.Clone(s.Values), func(v float64) bool { return !finite(v) })
-		if n := len(v); n > 0 {
-			slices.Sort(v)
-			width = max(width, 2*(v[3*n/4]-v[n/4])/math.Cbrt(float64(n)))
+		if v := s.sorted(); len(v) > 0 {
+			width = max(width, 2*(stat.Quantile(v, 0.75)-stat.Quantile(v, 0.25))/math.Cbrt(float64(len(v))))
 		}
 	}
 	return int(min(max((hi-lo)/width, fewestBins), mostBins))
+}
+
+// sorted returns the finite values in order.
+func (s Sample) sorted() []float64 {
+	v := slices.DeleteFunc(slices.Clone(s.Values), func(v float64) bool { return !finite(v) })
+	slices.Sort(v)
+	return v
 }
 
 // outline returns the steps of the bins between lo and hi, and how many values have no bin.

@@ -293,12 +293,14 @@ func (m mosaic) image(x []float32) image.Image {
 	return toned(x, m.rows, m.cols, s, m.log, m.tones)
 }
 
-// extent returns the least and the largest value of all images.
-func extent(images ...[]float32) (lo, hi float64) {
+// extent returns the least and the largest finite value of all rows.
+func extent[F float32 | float64](rows ...[]F) (lo, hi float64) {
 	lo, hi = math.Inf(1), math.Inf(-1)
-	for _, x := range images {
+	for _, x := range rows {
 		for _, v := range x {
-			lo, hi = min(lo, float64(v)), max(hi, float64(v))
+			if v := float64(v); finite(v) {
+				lo, hi = min(lo, v), max(hi, v)
+			}
 		}
 	}
 	return lo, hi

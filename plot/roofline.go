@@ -37,7 +37,7 @@ func (r Roofline) heading() string { return r.Title }
 func (r Roofline) layout(width vg.Length) (drawing, error) {
 	f := drawing{width: width, height: 9.8 * vg.Centimeter, note: r.Note}
 	p := newPlot("", "arithmetic intensity (flop per byte, log scale)", "GFLOP/s (log scale)")
-	c := roof{peaks: highest(r.Peaks), bandwidths: r.bandwidths()}
+	c := roof{peaks: highest(r.Peaks), bandwidths: drawableLimits(r.Bandwidths)}
 	if len(c.peaks) == 0 || len(c.bandwidths) == 0 {
 		return f, fmt.Errorf("%d peaks and %d bandwidths: want one at least of each", len(c.peaks), len(c.bandwidths))
 	}
@@ -96,14 +96,14 @@ func (r Roofline) layout(width vg.Length) (drawing, error) {
 
 // highest returns the limits that can be drawn, the highest first.
 func highest(limits []Limit) []Limit {
-	limits = slices.DeleteFunc(slices.Clone(limits), func(l Limit) bool { return !drawable(l.Rate) })
+	limits = drawableLimits(limits)
 	slices.SortStableFunc(limits, func(a, b Limit) int { return cmp.Compare(b.Rate, a.Rate) })
 	return limits
 }
 
-// bandwidths returns those that can be drawn, in their order.
-func (r Roofline) bandwidths() []Limit {
-	return slices.DeleteFunc(slices.Clone(r.Bandwidths), func(l Limit) bool { return !drawable(l.Rate) })
+// drawableLimits returns the limits that can be drawn, in their order.
+func drawableLimits(limits []Limit) []Limit {
+	return slices.DeleteFunc(slices.Clone(limits), func(l Limit) bool { return !drawable(l.Rate) })
 }
 
 // roof draws the limits: the peaks, the highest first, with their names on them, and the bandwidths, which may be

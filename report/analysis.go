@@ -14,6 +14,7 @@ import (
 	"dpnbench/dpn/study"
 	"dpnbench/engine/ascent"
 	"dpnbench/internal/format"
+	"dpnbench/internal/linalg"
 	"dpnbench/plot"
 )
 
@@ -340,13 +341,9 @@ func (a Analysis) nearest(step int) float64 {
 	for i := range t.Samples {
 		x, least := t.XAt(step).Row(i), math.Inf(1)
 		for k := range mu.Rows {
-			d := 0.0
-			for j, v := range mu.Row(k) {
-				d += float64(x[j]-v) * float64(x[j]-v)
-			}
-			least = min(least, d)
+			least = min(least, linalg.Distance(x, mu.Row(k)))
 		}
-		sum += math.Sqrt(least)
+		sum += least
 	}
 	return sum / float64(t.Samples)
 }

@@ -44,7 +44,7 @@ func measuring(n, d, draws int, full bool) int {
 		ms += 3.5e-7 * rows * float64(d)
 	}
 	if draws > 0 {
-		ms += 9e-5*rows + float64(draws)*(2e-7*rows+4e-5*float64(n)/10)
+		ms += 9e-5*rows + float64(draws)*(2e-7*rows+4e-6*float64(n))
 	}
 	return int(ms)
 }

@@ -20,11 +20,13 @@ func TestProblems(t *testing.T) {
 		<text x="150" y="40">cut off here</text>
 		<text x="10" y="40">one</text><text x="12" y="42">two</text></svg></figure>`
 	b.Open([]byte(bad), 390, 900)
-	got := strings.Join(slices.Concat(b.problems(390, 1), b.textProblems("serif"), b.problems(1280, 1), b.focusProblems(),
-		b.noise()), "\n")
-	for _, want := range []string{"the content is 30", "wide", "inside", "0 figures are visible, want 1", `do not load: ["lost"]`,
+	got := strings.Join(slices.Concat(b.problems(390, 1), b.textProblems("serif"), b.problems(1280, 1),
+		b.focusProblems(), b.noise()), "\n")
+	for _, want := range []string{"the content is 30", "wide", "inside", "0 figures are visible, want 1",
+		`do not load: ["lost"]`,
 		"/lost.png", "404", "outside: cut off here", "overlap: one / two", "7.2 pixels: one",
-		"the first figure ends at", "Tab number 1 reaches element 1", "does not show after 1 ", "nowhere is not defined"} {
+		"the first figure ends at", "Tab number 1 reaches element 1", "does not show after 1 ",
+		"nowhere is not defined"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
