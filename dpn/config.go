@@ -164,7 +164,6 @@ func (c Config) Validate() error {
 		return nil
 	}
 	errs := []error{
-		choice("centre", c.Centre, append([]string{""}, dataset.Centrings()...)...),
 		choice("extractor", c.Extractor, "identity", "linear", "mlp", "conv", "conv3"),
 		between("components", c.Components, 1, 100000),
 		between("steps", c.Steps, 0, 100000),
@@ -192,6 +191,9 @@ func (c Config) Validate() error {
 		seed("seed", c.Seed),
 		seed("data-seed", c.DataSeed),
 		c.CheckReading(),
+	}
+	if c.Centre != "" {
+		errs = append(errs, choice("centre", c.Centre, dataset.Centrings()...))
 	}
 	if c.Extractor != "identity" {
 		errs = append(errs, between("dim", c.Dim, 1, 1<<16))
