@@ -35,22 +35,15 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestChoices gives train every value that a shell completes for a setting: each is one. Every choice belongs to a
-// flag.
+// TestChoices gives train every value that a shell completes for a setting: each is one, and there are no others. Every
+// choice belongs to a flag.
 func TestChoices(t *testing.T) {
 	used := map[string]bool{}
-	var walk func(c *cobra.Command)
-	walk = func(c *cobra.Command) {
+	everyCommand(func(c *cobra.Command, _ []string) {
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			for _, key := range []string{f.Name, c.Name() + " " + f.Name} {
-				used[key] = true
-			}
+			used[f.Name], used[c.Name()+" "+f.Name] = true, true
 		})
-		for _, s := range c.Commands() {
-			walk(s)
-		}
-	}
-	walk((&app{}).command())
+	})
 	for key := range choices {
 		if !used[key] {
 			t.Errorf("no flag for the choices %q", key)
@@ -66,7 +59,7 @@ func TestChoices(t *testing.T) {
 		if choices[f.Name] == nil || strings.HasSuffix(f.Name, "data") {
 			return
 		}
-		for _, v := range choices[f.Name]() {
+		problem := func(v string) string {
 			var err error
 			if c, err = dpn.Preset("compact"); err != nil {
 				t.Fatal(err)
@@ -76,8 +69,17 @@ func TestChoices(t *testing.T) {
 			}
 			var wrong *dpn.SettingError
 			if err := c.Validate(); errors.As(err, &wrong) && wrong.Setting == f.Name {
-				t.Errorf("--%s %s: %v", f.Name, v, err)
+				return wrong.Problem
 			}
+			return ""
+		}
+		for _, v := range choices[f.Name]() {
+			if p := problem(v); p != "" {
+				t.Errorf("--%s %s: %s", f.Name, v, p)
+			}
+		}
+		if p := problem("?"); p != "expected one of "+strings.Join(choices[f.Name](), ", ") {
+			t.Errorf("--%s completes %q: %s", f.Name, choices[f.Name](), p)
 		}
 	})
 }
