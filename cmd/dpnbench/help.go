@@ -123,6 +123,29 @@ func reflowed(text string, columns int) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
+// wrapped breaks text into lines of at most helpWidth columns.
+func wrapped(text string) string { return wrappedAt(text, helpWidth) }
+
+// wrappedAt joins the words of a text with single spaces into lines of at most so many columns.
+func wrappedAt(text string, columns int) string {
+	var b strings.Builder
+	column := 0
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+		case column+1+len(word) > columns:
+			b.WriteByte('\n')
+			column = 0
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += len(word)
+	}
+	return b.String()
+}
+
 // usageOf returns what follows the description of a command in its help.
 func usageOf(c *cobra.Command, columns int) string {
 	var b strings.Builder

@@ -174,25 +174,3 @@ func (a *app) laterPhase(what string) func(done, all int) {
 		report(done, all)
 	}
 }
-
-// wrapped breaks text into lines of at most helpWidth columns.
-func wrapped(text string) string { return wrappedAt(text, helpWidth) }
-
-func wrappedAt(text string, columns int) string {
-	var b strings.Builder
-	column := 0
-	for i, word := range strings.Fields(text) {
-		switch {
-		case i == 0:
-		case column+1+len(word) > columns:
-			b.WriteByte('\n')
-			column = 0
-		default:
-			b.WriteByte(' ')
-			column++
-		}
-		b.WriteString(word)
-		column += len(word)
-	}
-	return b.String()
-}

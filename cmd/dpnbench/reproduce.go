@@ -479,7 +479,7 @@ func (r *reproduction) measure(ctx context.Context, e *engine.Engine, data *data
 			Progress: progress, Parts: r.parts})
 	}
 	if err == nil {
-		tell(parts, parts)
+		tell(parts, parts) // the experiments tell only which part begins
 	}
 	return err
 }
