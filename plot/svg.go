@@ -86,16 +86,6 @@ func named(title, alt string) string {
 	return strings.TrimPrefix(strings.TrimSuffix(title, ".")+". "+alt, ". ")
 }
 
-// SVG returns f as SVG with its title, to embed in a page like those of [Embed].
-func SVG(f Figure) ([]byte, error) {
-	d, err := f.layout(pageWidth)
-	if err != nil {
-		return nil, fmt.Errorf("plot: figure %q: %w", f.heading(), err)
-	}
-	d.title = f.heading()
-	return d.inline(d.title)
-}
-
 var svgStart = regexp.MustCompile(`<svg [^>]*>\n`)
 
 // svg returns the file. The text alternative is what screen readers read.

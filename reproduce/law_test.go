@@ -191,7 +191,7 @@ func TestLawPage(t *testing.T) {
 		t.Fatalf("%d figures", len(figures))
 	}
 	for _, f := range figures {
-		if _, err := plot.SVG(f.Figure); err != nil {
+		if _, err := plot.Embed(f.Figure, "", false); err != nil {
 			t.Errorf("%s: %v", f.Name, err)
 		}
 	}

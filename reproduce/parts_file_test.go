@@ -243,7 +243,7 @@ func decoded[T checked](t *testing.T, name string, b []byte) T {
 func use(r Results) {
 	Claims(r)
 	for _, f := range Figures(r) {
-		plot.SVG(f.Figure)
+		plot.Embed(f.Figure, "", false)
 	}
 	Page(r, nil).Write(&bytes.Buffer{})
 	if r.Robust != nil {

@@ -211,7 +211,7 @@ func TestExperiments(t *testing.T) {
 			t.Errorf("two figures %q", f.Name)
 		}
 		names[f.Name] = true
-		if _, err := plot.SVG(f.Figure); err != nil {
+		if _, err := plot.Embed(f.Figure, "", false); err != nil {
 			t.Errorf("figure %q: %v", f.Name, err)
 		}
 	}

@@ -65,7 +65,7 @@ func TestRobust(t *testing.T) {
 		if len(f.Groups) != n || len(f.Series) != len(robustSettings()) {
 			t.Errorf("%d rows and %d series in the figure of %d networks", len(f.Groups), len(f.Series), n)
 		}
-		if _, err := plot.SVG(f); err != nil {
+		if _, err := plot.Embed(f, "", false); err != nil {
 			t.Error(err)
 		}
 	}
