@@ -87,7 +87,7 @@ type page struct {
 	Limits  []pageLimits
 	Levels  []string // of the memory
 	Marked  int      // rows
-	Marks   []markKind
+	Marks   []MarkKind
 	Example *Result // a row to quote
 
 	tiers   []string // of the rows, fastest first
@@ -148,7 +148,7 @@ func (p *page) order() {
 	slices.Sort(p.threads)
 	slices.SortStableFunc(p.tiers, func(a, b string) int { return cmp.Compare(tierColour(a), tierColour(b)) })
 	p.limits()
-	p.Marks = markKinds(p.Results)
+	p.Marks = MarkKinds(p.Results)
 	for i := range p.Results {
 		r := &p.Results[i]
 		if len(r.Marks) > 0 {

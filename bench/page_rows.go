@@ -87,9 +87,11 @@ func tierColour(tier string) int {
 	return len(tiers)
 }
 
-// markKind is a mark of rows without its numbers, and the letter that stands for it.
-type markKind struct {
-	Letter, Text string
+// MarkKind is a mark of rows, whatever the numbers in it, and the letter that stands for it.
+type MarkKind struct {
+	Letter, Text string  // without the numbers
+	First        *Result // that has it
+	Example      string  // the mark of the first row, with its numbers
 	Rows         int
 	All          bool // rows have it
 }
@@ -99,18 +101,18 @@ var markNumber = regexp.MustCompile(`\d+(\.\d+)?`)
 // markText is a mark without its numbers.
 func markText(mark string) string { return markNumber.ReplaceAllString(mark, "…") }
 
-// markKinds returns the marks of rows, the most frequent one first.
-func markKinds(rows []Result) (kinds []markKind) {
-	for _, r := range rows {
-		for _, mark := range r.Marks {
-			at := slices.IndexFunc(kinds, func(k markKind) bool { return k.Text == markText(mark) })
+// MarkKinds returns the marks of rows, the most frequent one first.
+func MarkKinds(rows []Result) (kinds []MarkKind) {
+	for i := range rows {
+		for _, mark := range rows[i].Marks {
+			at := slices.IndexFunc(kinds, func(k MarkKind) bool { return k.Text == markText(mark) })
 			if at < 0 {
-				at, kinds = len(kinds), append(kinds, markKind{Text: markText(mark)})
+				at, kinds = len(kinds), append(kinds, MarkKind{Text: markText(mark), First: &rows[i], Example: mark})
 			}
 			kinds[at].Rows++
 		}
 	}
-	slices.SortStableFunc(kinds, func(a, b markKind) int { return cmp.Compare(b.Rows, a.Rows) })
+	slices.SortStableFunc(kinds, func(a, b MarkKind) int { return cmp.Compare(b.Rows, a.Rows) })
 	for i := range kinds {
 		kinds[i].Letter, kinds[i].All = string(rune('a'+i%26)), kinds[i].Rows == len(rows)
 	}
@@ -118,7 +120,7 @@ func markKinds(rows []Result) (kinds []markKind) {
 }
 
 // letters returns those of the marks of a row that not all rows have.
-func letters(marks []string, kinds []markKind) string {
+func letters(marks []string, kinds []MarkKind) string {
 	var out []string
 	for _, k := range kinds {
 		if !k.All && slices.ContainsFunc(marks, func(m string) bool { return markText(m) == k.Text }) {

@@ -242,8 +242,9 @@ func TestMarks(t *testing.T) {
 		res.SecondsMedian, res.SecondsCI = 1, [2]float64{0.5, 6.5}
 	}
 	r.Results[1].Marks = append(r.Results[1].Marks, "other processes used 3.5% of a core")
-	kinds := markKinds(r.Results)
-	want := []markKind{{"a", "unsteady, within …%", 3, true}, {"b", "other processes used …% of a core", 1, false}}
+	kinds := MarkKinds(r.Results)
+	want := []MarkKind{{"a", "unsteady, within …%", &r.Results[0], "unsteady, within 12%", 3, true},
+		{"b", "other processes used …% of a core", &r.Results[1], "other processes used 3.5% of a core", 1, false}}
 	if !slices.Equal(kinds, want) {
 		t.Errorf("marks %v, want %v", kinds, want)
 	}

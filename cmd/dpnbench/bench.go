@@ -312,38 +312,13 @@ func resultRows(r *bench.Report) (rows [][]string, limits int) {
 }
 
 // marks explains why rows are unreliable: one line for each reason, ignoring the numbers in it.
-func marks(r *bench.Report) []string {
-	type group struct {
-		rows        int
-		first, text string
-	}
-	groups := map[string]*group{}
-	var order []string
-	for i := range r.Results {
-		for _, text := range r.Results[i].Marks {
-			reason := strings.Map(func(c rune) rune {
-				if c >= '0' && c <= '9' || c == '.' {
-					return -1
-				}
-				return c
-			}, text)
-			g := groups[reason]
-			if g == nil {
-				g = &group{first: r.Results[i].ID(), text: text}
-				groups[reason] = g
-				order = append(order, reason)
-			}
-			g.rows++
+func marks(r *bench.Report) (lines []string) {
+	for _, k := range bench.MarkKinds(r.Results) {
+		which := k.First.ID()
+		if k.Rows > 1 {
+			which = fmt.Sprintf("%d rows, e.g. %s", k.Rows, which)
 		}
-	}
-	var lines []string
-	for _, reason := range order {
-		g := groups[reason]
-		which := g.first
-		if g.rows > 1 {
-			which = fmt.Sprintf("%d rows, e.g. %s", g.rows, g.first)
-		}
-		lines = append(lines, which+": "+g.text)
+		lines = append(lines, which+": "+k.Example)
 	}
 	return lines
 }
