@@ -108,8 +108,8 @@ func TestTerminal(t *testing.T) {
 		}
 		if columns == 30 || longtest.Asked() {
 			commands = append(commands,
-				shownCommand{[]string{"analyze", "--model", model, "--draws", "20", "--subsets", "1", "--out", out("a")},
-					[]string{"analyze", "figures"}, []string{"law follows"}},
+				shownCommand{[]string{"analyze", "--model", model, "--draws", "20", "--subsets", "1", "--out",
+					out("a")}, []string{"analyze", "figures"}, []string{"law follows"}},
 				shownCommand{[]string{"eval", "--model", model, "--suite", "robustness"}, []string{"corrupt"}, nil},
 				shownCommand{with([]string{"reproduce", "trained", "--presets", "compact", "--seeds", "1", "--epochs",
 					"1", "--out", out("r")}, data...), []string{"trained"}, []string{"figures"}})
@@ -122,7 +122,8 @@ func TestTerminal(t *testing.T) {
 					[]string{"AUROC"}},
 				shownCommand{[]string{"sample", "--model", model, "--method", "mala", "--n", "20", "--steps", "100",
 					"--out", out("s")}, []string{"mala"}, nil},
-				shownCommand{[]string{"predict", "--model", model, "--out", out("p") + ".csv"}, []string{"predict"}, nil})
+				shownCommand{[]string{"predict", "--model", model, "--out", out("p") + ".csv"}, []string{"predict"},
+					nil})
 		}
 		for _, c := range commands {
 			c.run(t, columns)
