@@ -16,9 +16,9 @@
 //   - [Lines], [Bars], [Roofline]: values over sizes (D over n, throughput over batch
 //     sizes), in groups, or under the limits of a machine.
 //
-// [Save] writes a figure as path.png and path.svg ([Files] returns the two names). [Embed] returns SVG to embed in HTML:
-// narrow enough for a phone and without ids, so that any number of figures can share a page. [DarkStyle] turns them into
-// figures on dark paper. [Check] says why a figure cannot be drawn.
+// [Save] writes a figure as path.png and path.svg ([Files] returns the two names). [Embed] returns SVG to embed in
+// HTML: narrow enough for a phone and without ids, so that any number of figures can share a page. [DarkStyle] turns
+// them into figures on dark paper. [Check] says why a figure cannot be drawn.
 //
 // The same data give the same bytes. Colours differ under the common forms of colour
 // blindness, and shapes or dashes change along with them. Text in SVG files stays text, as wide as it was laid out in

@@ -46,7 +46,7 @@ func TestOpenIntervals(t *testing.T) {
 
 // barsOf returns the lengths of all upright lines of the first colour, and the SVG of f.
 func barsOf(t *testing.T, f Figure) (lengths []float64, svg string) {
-	b, err := titledSVG(f)
+	b, err := titled(f)
 	if err != nil {
 		t.Fatal(err)
 	}

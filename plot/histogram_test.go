@@ -22,7 +22,7 @@ func TestHistogram(t *testing.T) {
 		many[i] = float64(i) / 4000
 	}
 	many[0] = -1e9
-	svg, err := titledSVG(Histogram{Title: "H", X: "score", Samples: []Sample{{"known", many},
+	svg, err := titled(Histogram{Title: "H", X: "score", Samples: []Sample{{"known", many},
 		{"unknown", []float64{3, 3.5, math.Inf(-1)}}, {"none", nil}}, Mark: &Level{Name: "threshold", Y: 0.5}})
 	if err != nil {
 		t.Fatal(err)
@@ -33,12 +33,12 @@ func TestHistogram(t *testing.T) {
 		t.Error("an empty sample is drawn")
 	}
 	for _, flat := range []float64{0, -3, 1e30} { // all the same
-		if _, err := titledSVG(Histogram{Samples: []Sample{{"one", []float64{flat, flat}}}}); err != nil {
+		if _, err := titled(Histogram{Samples: []Sample{{"one", []float64{flat, flat}}}}); err != nil {
 			t.Errorf("%v: %v", flat, err)
 		}
 	}
 	for _, empty := range [][]float64{nil, {math.NaN()}, {-math.MaxFloat64, math.MaxFloat64}} {
-		if _, err := titledSVG(Histogram{Samples: []Sample{{"none", empty}}}); err == nil {
+		if _, err := titled(Histogram{Samples: []Sample{{"none", empty}}}); err == nil {
 			t.Errorf("%v is drawn", empty)
 		}
 	}

@@ -20,7 +20,7 @@ func lawPanels(t *testing.T, n int) LawPanels {
 }
 
 func TestLawPanels(t *testing.T) {
-	svg, err := titledSVG(lawPanels(t, 5))
+	svg, err := titled(lawPanels(t, 5))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestLawPanels(t *testing.T) {
 		}
 	}
 	empty := LawPanels{Panels: []LawPanel{{Title: "none", Names: layerNames[:2], D: [][]float64{{nan, nan}}}}}
-	if svg, err := titledSVG(empty); err != nil || strings.Contains(string(svg), "other seeds") {
+	if svg, err := titled(empty); err != nil || strings.Contains(string(svg), "other seeds") {
 		t.Errorf("a network without values: %v", err)
 	}
 	for want, change := range map[string]func(a *LawPanels){

@@ -50,20 +50,20 @@ func TestSVG(t *testing.T) {
 		want   []string
 		reject []string
 	}{
-		{"dots", func() ([]byte, error) { return titledSVG(dots) },
+		{"dots", func() ([]byte, error) { return titled(dots) },
 			[]string{"MLP <b>", "DPN", "clean", "noisy", "percent", "40", "90", "Over seeds."}, []string{"absent"}},
-		{"lines", func() ([]byte, error) { return titledSVG(lines) },
+		{"lines", func() ([]byte, error) { return titled(lines) },
 			[]string{"Over sizes <b>&\"", "packed <b>", "plain", "16", "64", "2048", "100", "marked in the table",
 				"A note."}, []string{"absent"}},
-		{"speed-up", func() ([]byte, error) { return titledSVG(speedUp) }, []string{"ideal", "2\n4\n8\n16\n32\n64"},
+		{"speed-up", func() ([]byte, error) { return titled(speedUp) }, []string{"ideal", "2\n4\n8\n16\n32\n64"},
 			[]string{"marked"}},
 		{"one point", func() ([]byte, error) {
-			return titledSVG(Lines{Series: []Series{{Name: "s", Points: []Point{{X: 7, Y: 3}}}}})
+			return titled(Lines{Series: []Series{{Name: "s", Points: []Point{{X: 7, Y: 3}}}}})
 		}, []string{"s", "7"}, nil},
-		{"roofline", func() ([]byte, error) { return titledSVG(roof) },
+		{"roofline", func() ([]byte, error) { return titled(roof) },
 			[]string{"avx512 117, avx2 <b>&\" 115 GFLOP/s", "generic 3.00 GFLOP/s", "L1 400 GB/s", "L2 150 GB/s",
 				"memory 20.0 GB/s", "gemm", "marked"}, []string{"neon", "L3", "absent"}},
-		{"bars", func() ([]byte, error) { return titledSVG(bars) }, []string{"gemm <b>", "110", "105", "3.00", "generic",
+		{"bars", func() ([]byte, error) { return titled(bars) }, []string{"gemm <b>", "110", "105", "3.00", "generic",
 			"marked"}, []string{"absent"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -102,23 +102,23 @@ func TestSVGErrors(t *testing.T) {
 		want string
 		draw func() ([]byte, error)
 	}{
-		{`"a": nothing to draw`, func() ([]byte, error) { return titledSVG(Lines{Title: "a"}) }},
+		{`"a": nothing to draw`, func() ([]byte, error) { return titled(Lines{Title: "a"}) }},
 		{"nothing to draw", func() ([]byte, error) {
-			return titledSVG(Lines{LogY: true, Series: []Series{{Points: []Point{{X: 1, Y: 0}}}}})
+			return titled(Lines{LogY: true, Series: []Series{{Points: []Point{{X: 1, Y: 0}}}}})
 		}},
-		{"0 peaks and 1 bandwidths", func() ([]byte, error) { return titledSVG(Roofline{Bandwidths: memory}) }},
-		{"1 peaks and 0 bandwidths", func() ([]byte, error) { return titledSVG(Roofline{Peaks: peak}) }},
+		{"0 peaks and 1 bandwidths", func() ([]byte, error) { return titled(Roofline{Bandwidths: memory}) }},
+		{"1 peaks and 0 bandwidths", func() ([]byte, error) { return titled(Roofline{Peaks: peak}) }},
 		{"no point", func() ([]byte, error) {
-			return titledSVG(Roofline{Peaks: peak, Bandwidths: memory,
+			return titled(Roofline{Peaks: peak, Bandwidths: memory,
 				Points: []Series{{Points: []Point{{X: math.Inf(1), Y: 1}}}}})
 		}},
-		{"nothing to draw", func() ([]byte, error) { return titledSVG(Bars{Groups: []string{"a"}}) }},
-		{"nothing to draw", func() ([]byte, error) { return titledSVG(Dots{Groups: []string{"a"}}) }},
+		{"nothing to draw", func() ([]byte, error) { return titled(Bars{Groups: []string{"a"}}) }},
+		{"nothing to draw", func() ([]byte, error) { return titled(Dots{Groups: []string{"a"}}) }},
 		{"0 points of s for 1 rows", func() ([]byte, error) {
-			return titledSVG(Dots{Groups: []string{"a"}, Series: []Series{{Name: "s"}}})
+			return titled(Dots{Groups: []string{"a"}, Series: []Series{{Name: "s"}}})
 		}},
 		{"0 points of s for 1 groups", func() ([]byte, error) {
-			return titledSVG(Bars{Groups: []string{"a"}, Series: []Series{{Name: "s"}}})
+			return titled(Bars{Groups: []string{"a"}, Series: []Series{{Name: "s"}}})
 		}},
 	} {
 		if _, err := c.draw(); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -144,8 +144,8 @@ func TestSVGTicks(t *testing.T) {
 	}
 }
 
-// titledSVG returns f as SVG for a page, with its title in the image.
-func titledSVG(f Figure) ([]byte, error) {
+// titled returns f as SVG for a page, with its title in the image.
+func titled(f Figure) ([]byte, error) {
 	d, err := f.layout(pageWidth)
 	if err != nil {
 		return nil, fmt.Errorf("figure %q: %w", f.heading(), err)
