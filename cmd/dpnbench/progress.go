@@ -14,7 +14,7 @@ import (
 type progress struct {
 	w       io.Writer
 	columns func() int
-	every   time.Duration // between two drawings
+	every   time.Duration // between two drawings; 0: at the beginning of each phase and at every report
 
 	mu     sync.Mutex
 	phase  phase
@@ -60,7 +60,10 @@ func (p *progress) beginParts(x phase) func(done, next, all int) {
 	p.number++
 	x.begun, x.reported = time.Now(), time.Now()
 	p.phase = x
-	if p.stop == nil {
+	switch {
+	case p.every == 0:
+		p.show(time.Now())
+	case p.stop == nil:
 		p.stop = make(chan struct{})
 		go p.draw(p.stop, p.every)
 	}
@@ -70,6 +73,9 @@ func (p *progress) beginParts(x phase) func(done, next, all int) {
 		defer p.mu.Unlock()
 		if number == p.number {
 			p.phase.done, p.phase.next, p.phase.all, p.phase.reported = done, next, all, time.Now()
+			if p.every == 0 {
+				p.show(time.Now())
+			}
 		}
 	}
 }
@@ -87,7 +93,9 @@ func (p *progress) rename(what string) {
 func (p *progress) slow() {
 	if p != nil {
 		p.mu.Lock()
-		p.every = time.Second
+		if p.every > 0 {
+			p.every = time.Second
+		}
 		p.mu.Unlock()
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 	"unicode"
 
 	"dpnbench/dpn"
@@ -22,8 +21,8 @@ import (
 	"dpnbench/internal/pty"
 )
 
-// onTerminal runs a command line on a terminal, whose line of progress is drawn all the time, and returns everything
-// that was written.
+// onTerminal runs a command line on a terminal, whose line of progress is drawn at every report, however short the work
+// is, and returns everything that was written.
 func onTerminal(t *testing.T, columns int, args ...string) string {
 	t.Helper()
 	program, screen, err := pty.Open(40, columns)
@@ -40,7 +39,7 @@ func onTerminal(t *testing.T, columns int, args ...string) string {
 		shown <- string(b)
 	}()
 	a := newApp(program, program)
-	a.progress.every = time.Millisecond
+	a.progress.every = 0
 	status := a.run(context.Background(), args)
 	program.Close()
 	out := <-shown
