@@ -45,9 +45,18 @@ func release(source, manual, out string) error {
 	if err := os.MkdirAll(out, 0o777); err != nil {
 		return err
 	}
+	dir, err := os.MkdirTemp("", "release")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
 	var sums bytes.Buffer
 	for _, target := range targets {
-		name, archive, err := pack(source, manual, target)
+		binary, err := build(source, dir, target)
+		if err != nil {
+			return fmt.Errorf("%s: %w", target, err)
+		}
+		name, archive, err := pack(source, manual, target, binary)
 		if err != nil {
 			return fmt.Errorf("%s: %w", target, err)
 		}
@@ -60,17 +69,8 @@ func release(source, manual, out string) error {
 	return os.WriteFile(filepath.Join(out, "SHA256SUMS"), sums.Bytes(), 0o666)
 }
 
-// pack builds the program for a target and returns its archive and the name of that.
-func pack(source, manual, target string) (name string, archive []byte, err error) {
-	dir, err := os.MkdirTemp("", "release")
-	if err != nil {
-		return "", nil, err
-	}
-	defer os.RemoveAll(dir)
-	binary, err := build(source, dir, target)
-	if err != nil {
-		return "", nil, err
-	}
+// pack returns the archive of the program for a target and the name of that.
+func pack(source, manual, target, binary string) (name string, archive []byte, err error) {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
 		return "", nil, err

@@ -57,54 +57,60 @@ func manualOf(t *testing.T) string {
 	return dir
 }
 
-// TestArchives checks what the archives hold, and if long tests are asked for that a build from
-// another folder makes the same bytes, that for linux/amd64 without a cache.
+// TestArchives checks what the archives hold: that for Windows holds the program for Linux here, which is built
+// already. If long tests are asked for, a build from another folder without a cache makes the same bytes.
 func TestArchives(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the program: without -short")
 	}
 	manual := manualOf(t)
-	tested, other, cache := []string{"linux/amd64"}, "", t.TempDir()
-	if longtest.Asked() {
-		tested = append(tested, "windows/amd64")
-		other = filepath.Join(t.TempDir(), "elsewhere")
-		if out, err := exec.Command("cp", "-r", root, other).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+	linux, err := build(root, t.TempDir(), "linux/amd64")
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, target := range tested {
-		name, archive, err := pack(root, manual, target)
+	windows := filepath.Join(t.TempDir(), "dpnbench.exe")
+	if err := os.Link(linux, windows); err != nil {
+		t.Fatal(err)
+	}
+	for target, binary := range map[string]string{"linux/amd64": linux, "windows/amd64": windows} {
+		name, archive, err := pack(root, manual, target, binary)
 		if err != nil {
 			t.Fatal(err)
 		}
 		names := namesIn(t, name, archive)
-		binary := "dpnbench"
-		if strings.HasPrefix(target, "windows/") {
-			binary += ".exe"
-		}
-		for _, want := range []string{binary, "README.md", "CHANGELOG.md", "LICENSE", "man/man1/dpnbench.1",
-			"licences/go/LICENSE", "licences/gonum.org/v1/plot/LICENSE", "licences/gonum.org/v1/plot/axes/LICENSE",
-			"licences/codeberg.org/go-fonts/liberation/LICENSE-SIL"} {
+		for _, want := range []string{filepath.Base(binary), "README.md", "CHANGELOG.md", "LICENSE",
+			"man/man1/dpnbench.1", "licences/go/LICENSE", "licences/gonum.org/v1/plot/LICENSE",
+			"licences/gonum.org/v1/plot/axes/LICENSE", "licences/codeberg.org/go-fonts/liberation/LICENSE-SIL"} {
 			if !slices.Contains(names, want) {
 				t.Errorf("%s lacks %s: %q", name, want, names)
 			}
 		}
-		if other == "" {
+		if target != "linux/amd64" || !longtest.Asked() {
 			continue
 		}
-		usual := os.Getenv("GOCACHE")
-		if target == "linux/amd64" { // a minute for each
-			t.Setenv("GOCACHE", cache)
-		}
-		again, same, err := pack(other, manual, target)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Setenv("GOCACHE", usual)
+		again, same := fromElsewhere(t, manual, target)
 		if again != name || !bytes.Equal(same, archive) {
 			t.Errorf("%s: another build from another folder makes %s, with other bytes", name, again)
 		}
 	}
+}
+
+// fromElsewhere returns the archive that is built in a copy of the source, without a cache.
+func fromElsewhere(t *testing.T, manual, target string) (name string, archive []byte) {
+	other := filepath.Join(t.TempDir(), "elsewhere")
+	if out, err := exec.Command("cp", "-r", root, other).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	t.Setenv("GOCACHE", t.TempDir())
+	binary, err := build(other, t.TempDir(), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, archive, err = pack(other, manual, target, binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name, archive
 }
 
 // namesIn returns the names in an archive, within its folder.
