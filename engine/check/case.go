@@ -37,6 +37,11 @@ func ParseCase(s string) (Case, error) {
 	if k == nil {
 		return Case{}, fmt.Errorf("case %q: no kernel %q, expected one of %s", s, name, strings.Join(Kernels(), ", "))
 	}
+	return k.parse(s, rest)
+}
+
+// parse reads the arguments of the case s, which are rest.
+func (k *kernel) parse(s, rest string) (Case, error) {
 	given := map[string]int{}
 	for _, f := range strings.FieldsFunc(rest, func(r rune) bool { return r == ',' }) {
 		n, v, ok := strings.Cut(f, "=")
@@ -46,7 +51,7 @@ func ParseCase(s string) (Case, error) {
 		}
 		given[n] = x
 	}
-	c := Case{Kernel: name}
+	c := Case{Kernel: k.name}
 	for _, p := range k.args {
 		v, ok := given[p.name]
 		if !ok {
@@ -61,7 +66,7 @@ func ParseCase(s string) (Case, error) {
 	}
 	for n := range given {
 		return Case{}, fmt.Errorf("case %q: kernel %s has no argument %q, expected some of %s",
-			s, name, n, strings.Join(c.names, ", "))
+			s, k.name, n, strings.Join(c.names, ", "))
 	}
 	return c, nil
 }

@@ -17,6 +17,10 @@
 // [Run] returns a [Report]: a row for each kernel and tier, and for each failing case the reason
 // and its arguments (a [Case], which [ParseCase] reads).
 //
+// A [Function] is a kernel of somebody else, in Go or behind a call to another language. [Run] checks it with
+// operands of the same kinds, against bounds that hold for any order of summation (reference, anyorder.go), and
+// says how its results repeat: function*.go.
+//
 // kernel.go holds the table of kernels. Their definitions are by family in gemm.go, vector.go,
 // rowwise.go, conv.go and ascent*.go: a definition draws inputs into guarded memory (memory.go),
 // computes what the reference expects, and calls the engine. testdata/sha256.txt has a hash of the

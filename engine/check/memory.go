@@ -104,34 +104,38 @@ const (
 
 // matrix allocates a rows x cols matrix.
 func (m *memory) matrix(rows, cols int, l layout, offset int) engine.Matrix {
-	x := engine.Matrix{Rows: rows, Cols: cols}
 	switch l {
 	case rowMajor:
-		x.RS, x.CS = cols, 1
+		return m.place(rows, cols, cols, 1, offset)
 	case rowPadded:
-		x.RS, x.CS = cols+3, 1
+		return m.place(rows, cols, cols+3, 1, offset)
 	case columnMajor:
-		x.RS, x.CS = 1, rows
+		return m.place(rows, cols, 1, rows, offset)
 	case columnPadded:
-		x.RS, x.CS = 1, rows+5
+		return m.place(rows, cols, 1, rows+5, offset)
 	case strided:
-		x.RS, x.CS = 2*cols+1, 2
-	default:
-		panic(fmt.Sprintf("check: layout %d", l))
+		return m.place(rows, cols, 2*cols+1, 2, offset)
 	}
+	panic(fmt.Sprintf("check: layout %d", l))
+}
+
+// place allocates a rows x cols matrix with these strides.
+func (m *memory) place(rows, cols, rs, cs, offset int) engine.Matrix {
 	n := 0
 	if rows > 0 && cols > 0 {
-		n = (rows-1)*x.RS + (cols-1)*x.CS + 1
+		n = (rows-1)*rs + (cols-1)*cs + 1
 	}
-	x.Data = m.take(n, offset)
-	return x
+	return engine.Matrix{Data: m.take(n, offset), Rows: rows, Cols: cols, RS: rs, CS: cs}
 }
 
 // input allocates a matrix and fills it.
 func (m *memory) input(rows, cols int, l layout, offset int, fill func() float32) engine.Matrix {
-	x := m.matrix(rows, cols, l, offset)
-	for i := range rows {
-		for j := range cols {
+	return m.fillInput(m.matrix(rows, cols, l, offset), fill)
+}
+
+func (m *memory) fillInput(x engine.Matrix, fill func() float32) engine.Matrix {
+	for i := range x.Rows {
+		for j := range x.Cols {
 			x.Set(i, j, fill())
 		}
 	}
@@ -141,10 +145,13 @@ func (m *memory) input(rows, cols int, l layout, offset int, fill func() float32
 
 // output allocates a matrix for the kernel to write. Before every run it has the values of fill.
 func (m *memory) output(rows, cols int, l layout, offset int, fill func() float32) engine.Matrix {
-	x := m.matrix(rows, cols, l, offset)
-	v := make([]float32, 0, rows*cols)
-	for i := range rows {
-		for j := range cols {
+	return m.fillOutput(m.matrix(rows, cols, l, offset), fill)
+}
+
+func (m *memory) fillOutput(x engine.Matrix, fill func() float32) engine.Matrix {
+	v := make([]float32, 0, x.Rows*x.Cols)
+	for i := range x.Rows {
+		for j := range x.Cols {
 			x.Set(i, j, fill())
 			v = append(v, x.At(i, j))
 		}
@@ -193,16 +200,41 @@ func (m *memory) results() []float32 {
 	return v
 }
 
-// trespass restores the outputs and returns an error if anything else has changed.
+// trespass restores the outputs and returns a *trespassError if anything else has changed.
 func (m *memory) trespass() error {
 	m.restore()
+	var t *trespassError
 	for b, r := range m.regions[:m.used] {
 		for i, v := range r.floats {
-			if got, want := math.Float32bits(v), m.saved[b][i]; got != want {
-				return fmt.Errorf("wrote outside its outputs: buffer %d, float %d of %d became %#x", b, i,
-					len(r.floats), got)
+			got, want := math.Float32bits(v), m.saved[b][i]
+			if got == want {
+				continue
+			}
+			if t == nil {
+				t = &trespassError{buffer: b, index: i, floats: len(r.floats), got: got}
+			}
+			for x := got ^ want; x > 0; x >>= 8 {
+				if x&0xff > 0 {
+					t.bytes++
+				}
 			}
 		}
 	}
-	return nil
+	if t == nil {
+		return nil
+	}
+	return t
+}
+
+// trespassError is a write outside the outputs.
+type trespassError struct {
+	bytes         int // that have changed
+	buffer, index int // of the first float
+	floats        int // of the buffer
+	got           uint32
+}
+
+func (t *trespassError) Error() string {
+	return fmt.Sprintf("wrote outside its outputs: %d bytes, the first in buffer %d, float %d of %d, which became %#x",
+		t.bytes, t.buffer, t.index, t.floats, t.got)
 }

@@ -24,6 +24,10 @@ type Options struct {
 	Kernel  string        // only this kernel
 	Cases   []Case        // only these cases
 
+	// Function, if set, is checked in place of the kernels; Tiers and Kernel do not matter then. Threads are
+	// compared with 1; 0: 2.
+	Function *Function
+
 	// Progress is called after each case.
 	Progress func(done, all int)
 }
@@ -45,7 +49,7 @@ type Row struct {
 // Failure is a case that failed on a tier.
 type Failure struct {
 	Case    string `json:"case"`
-	Tier    string `json:"tier"`
+	Tier    string `json:"tier"` // or the name of a function
 	Threads int    `json:"threads"`
 	Reason  string `json:"reason"`
 }
@@ -57,6 +61,8 @@ type Report struct {
 	Guards   bool      `json:"guards"` // every buffer lay between guard pages
 	Kernels  []Row     `json:"kernels"`
 	Failures []Failure `json:"failures"`
+
+	Functions []FunctionRow `json:"functions,omitempty"` // instead of kernels
 }
 
 // checker runs cases on all tiers and fills a report.
@@ -73,6 +79,9 @@ type checker struct {
 // Run runs the check. It returns an error if there is nothing to check or ctx ends; failing cases
 // are in the report.
 func Run(ctx context.Context, opt Options) (*Report, error) {
+	if opt.Function != nil {
+		return opt.Function.run(ctx, opt)
+	}
 	cases := opt.Cases
 	if len(cases) == 0 {
 		for i := range kernels {
@@ -208,7 +217,7 @@ func (m *memory) try(tr trial, e *engine.Engine, route ascent.Route) (results []
 	defer func() {
 		if v := recover(); v != nil {
 			if _, fault := v.(interface{ Addr() uintptr }); fault {
-				err = errors.New("touched memory outside its operands")
+				err = errFault
 			} else {
 				err = fmt.Errorf("panic: %v", v)
 			}
@@ -228,6 +237,8 @@ func (m *memory) try(tr trial, e *engine.Engine, route ascent.Route) (results []
 	}
 	return results, nil
 }
+
+var errFault = errors.New("touched memory outside its operands")
 
 // compare returns an error if results differ from those of pure Go in any bit.
 func (row *Row) compare(got, want []float32) error {

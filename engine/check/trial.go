@@ -57,6 +57,7 @@ const (
 	wideData           // normal numbers times powers of two from 2^-20 to 2^20
 	powerData          // powers of two of both signs, whose products are exact
 	specialData        // normal numbers, some of them replaced by infinities, NaN, subnormals and zeros
+	tinyData           // integers that are scaled so that products are integer multiples of 2^-149: functions only
 )
 
 // filler returns a source of inputs of a kind.

@@ -1,0 +1,175 @@
+package check
+
+import (
+	"context"
+	"fmt"
+)
+
+// FunctionRow summarises the cases of a function.
+type FunctionRow struct {
+	Function      string    `json:"function"`
+	Kernel        string    `json:"kernel"` // what it should compute
+	Threads       []int     `json:"threads"`
+	Cases         int       `json:"cases"`
+	Failed        int       `json:"failed"`
+	NotRun        int       `json:"not_run"`         // because too many ended the process
+	MaxULP        uint32    `json:"max_ulp"`         // as in Row
+	MaxErrorRatio float64   `json:"max_error_ratio"` // as in Row
+	BytesOutside  int       `json:"bytes_outside"`   // most bytes that a case wrote outside its output
+	Findings      []Finding `json:"findings"`
+	Repeats       []Repeat  `json:"repeats"`
+}
+
+// Finding is one kind of mistake, with the number of cases that have it.
+type Finding struct {
+	Kind    string  `json:"kind"`
+	Cases   int     `json:"cases"`
+	Common  string  `json:"common"` // arguments that all of these cases share
+	Example Failure `json:"example"`
+}
+
+// Repeat says whether results have the same bits when a call is repeated in some way.
+type Repeat struct {
+	Over    string `json:"over"`
+	Cases   int    `json:"cases"`  // that were repeated; 0: not compared
+	Differ  int    `json:"differ"` // whose bits changed
+	Example string `json:"example,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+}
+
+// maxCrashes is the number of cases that may end the process, which takes time, until a run ends early.
+const maxCrashes = 40
+
+// tried is a case with its outcome.
+type tried struct {
+	Case
+	threads int
+	Outcome
+}
+
+// runCases is Run for a function.
+func (f *Function) runCases(ctx context.Context, opt Options) (*Report, error) {
+	defer f.Close()
+	cases := opt.Cases
+	if len(cases) == 0 {
+		cases = f.cases(opt.Quick)
+	}
+	row := FunctionRow{Function: f.Name, Kernel: f.name, Threads: f.threadCounts(opt.Threads), Findings: []Finding{}}
+	report := &Report{Kernels: []Row{}, Failures: []Failure{}}
+	var all []tried
+	crashes := 0
+	for i, c := range cases {
+		if crashes >= maxCrashes {
+			row.NotRun = len(cases) - i
+			break
+		}
+		var first string
+		for _, threads := range row.Threads {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			o, err := f.try(ctx, c, threads)
+			if err != nil {
+				return nil, err
+			}
+			if o.Kind == KindCrash || o.Kind == KindAccess {
+				crashes++
+			}
+			if threads == 1 {
+				first = o.SHA256
+			} else if o.Repeats != nil && first != "" {
+				o.Repeats[overThreads] = otherBits(first, o.SHA256, threads)
+			}
+			all = append(all, tried{c, threads, o})
+		}
+		if opt.Progress != nil {
+			opt.Progress(i+1, len(cases))
+		}
+	}
+	row.summarise(f, all, report)
+	report.Guards = !f.mem.open
+	report.Functions = []FunctionRow{row}
+	return report, nil
+}
+
+// otherBits is the reason of results that differ between numbers of threads.
+func otherBits(first, other string, threads int) string {
+	if first == other {
+		return ""
+	}
+	return fmt.Sprintf("other bits on %d threads than on 1", threads)
+}
+
+// threadCounts lists the numbers of threads to compare: 1 and the given one, or 2.
+func (f *Function) threadCounts(given int) []int {
+	switch {
+	case f.SetThreads == nil && f.Elsewhere == nil || given == 1:
+		return []int{1}
+	case given == 0:
+		return []int{1, 2}
+	}
+	return []int{1, given}
+}
+
+// try runs a case on a number of threads. It is repeated in other ways on one thread only.
+func (f *Function) try(ctx context.Context, c Case, threads int) (Outcome, error) {
+	if f.Elsewhere != nil {
+		return f.Elsewhere(ctx, c, threads)
+	}
+	if f.SetThreads != nil {
+		f.SetThreads(threads)
+	}
+	return f.Try(c, threads == 1), nil
+}
+
+// summarise fills the row and the failures of the report.
+func (row *FunctionRow) summarise(f *Function, all []tried, report *Report) {
+	byKind := map[string][]tried{}
+	var kinds []string
+	for _, t := range all {
+		row.Cases++
+		row.MaxULP = max(row.MaxULP, t.MaxULP)
+		row.MaxErrorRatio = max(row.MaxErrorRatio, t.MaxRatio)
+		row.BytesOutside = max(row.BytesOutside, t.Outside)
+		if t.Kind == "" {
+			continue
+		}
+		row.Failed++
+		report.Failures = append(report.Failures, t.failure(row.Function))
+		if byKind[t.Kind] == nil {
+			kinds = append(kinds, t.Kind)
+		}
+		byKind[t.Kind] = append(byKind[t.Kind], t)
+	}
+	for _, kind := range kinds {
+		some := byKind[kind]
+		row.Findings = append(row.Findings, Finding{kind, len(some), f.common(some, all), some[0].failure(row.Function)})
+	}
+	for _, over := range repeatWays {
+		row.Repeats = append(row.Repeats, repeats(over, all))
+	}
+	report.Cases, report.Failed = row.Cases, row.Failed
+}
+
+func (t tried) failure(name string) Failure {
+	return Failure{t.String(), name, t.threads, t.Reason}
+}
+
+// repeats counts the cases that were repeated in a way.
+func repeats(over string, all []tried) Repeat {
+	r := Repeat{Over: over}
+	for _, t := range all {
+		reason, compared := t.Repeats[over]
+		if !compared {
+			continue
+		}
+		r.Cases++
+		if reason == "" {
+			continue
+		}
+		if r.Differ++; r.Differ == 1 {
+			r.Example, r.Reason = t.String(), reason
+		}
+	}
+	return r
+}
