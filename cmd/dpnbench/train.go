@@ -134,8 +134,8 @@ func (t *training) resolve(flags *pflag.FlagSet) (dpn.Config, error) {
 		}
 	}
 	c = t.settings
-	if flags.Changed("dim") && c.Extractor == "identity" {
-		return c, fmt.Errorf("--dim %d: extractor identity has one feature per pixel; "+
+	if flags.Changed("dim") && c.Dim != 0 && c.Extractor == "identity" {
+		return c, fmt.Errorf("--dim %d: extractor identity keeps the input as it is; "+
 			"expected --extractor linear, mlp, conv or conv3", c.Dim)
 	}
 	for _, name := range []string{"em-iterations", "em-tolerance", "em-ridge"} {

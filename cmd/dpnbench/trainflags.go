@@ -106,7 +106,7 @@ func settings(c *dpn.Config) []settingGroup {
 				"without training samples there, its test samples), and train on all of --data"},
 		}},
 		{networkGroup, []trainSetting{
-			{&c.Extractor, "extractor", "`NAME` of the extractor: identity (features are pixels), or linear, mlp, " +
+			{&c.Extractor, "extractor", "`NAME` of the extractor: identity (the input as it is), or linear, mlp, " +
 				"conv, conv3 to --dim features"},
 			{&c.Hidden, "hidden", "`WIDTHS` of the hidden layers of the mlp extractor, such as 512-256; channels of " +
 				"the two convolutions of conv"},
