@@ -149,8 +149,8 @@ func (n *Node) flat() bool {
 	return true
 }
 
-// atATime returns how many terms each operation of a chain adds to the sum so far, or 0 if it is none or they differ. The
-// first and the last one may add fewer.
+// atATime returns how many terms each operation of a chain adds to the sum so far, or 0 if it is none or they
+// differ. The first and the last one may add fewer.
 func (n *Node) atATime() int {
 	k, next := 0, len(n.Leaves())
 	for x := n; len(x.Children) > 0; x = x.Children[0] {

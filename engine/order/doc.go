@@ -1,10 +1,10 @@
 // Package order finds out in which order a sum or a sum of products is added, by calling it with
 // chosen numbers.
 //
-//	dot := func(a, b []float32) float32 { return blas.Dot(a, b) } // any implementation
-//	o, err := order.Find(64, order.Products, dot)
-//	fmt.Println(o.Describe()) // such as "16 lanes, then 8, 4, 2, 1 apart"
-//	same := o.Equal(other)    // whether the two can have equal bits
+//	o, err := order.Find(64, order.Products, dot) // a func(a, b []float32) float32, any implementation
+//	fmt.Println(o.Describe(), "of", o.Precision(), "sums; fused:", o.Fusing())
+//
+// [Order.Equal] reports whether two implementations can have equal bits, [Order.Draw] draws the tree.
 //
 // # How it works
 //

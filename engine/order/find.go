@@ -391,8 +391,8 @@ func squareFor(bits int) square {
 	return squares[len(squares)-1]
 }
 
-// fusedProbe sets the square at i and at j what cancels all of it but its last term. It returns what is left of a square
-// that is rounded before it is added.
+// fusedProbe sets the square at i and at j what cancels all of it but its last term. It returns what is left of a
+// square that is rounded before it is added.
 func (p *finder) fusedProbe(i, j int, s square) (rounded float64) {
 	p.clear()
 	x := 1 + math.Ldexp(float64(s.k), -s.m)

@@ -145,8 +145,8 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// TestNotASum checks the errors for functions that are not sums in a fixed order, and the verdict on those that round in
-// another way.
+// TestNotASum checks the errors for functions that are not sums in a fixed order, and the verdict on those that
+// round in another way.
 func TestNotASum(t *testing.T) {
 	calls := 0
 	for name, c := range map[string]struct {
