@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -11,6 +12,23 @@ type Shape struct {
 	Channels   int // of an image: 1 is grey, 3 are red, green and blue; 0 for a vector
 	Features   int // of a vector; 0 for an image
 }
+
+// channelKinds are the kinds of images by their number of channels.
+var channelKinds = [...]string{1: "grey", 3: "rgb"}
+
+// ChannelKinds lists the kinds of images.
+func ChannelKinds() []string { return []string{channelKinds[1], channelKinds[3]} }
+
+// ChannelKind returns the kind of images of so many channels; "" if they are neither grey nor RGB.
+func ChannelKind(channels int) string {
+	if channels >= len(channelKinds) {
+		return ""
+	}
+	return channelKinds[channels]
+}
+
+// ParseChannelKind is the inverse of ChannelKind: the number of channels; 0 for what is no kind.
+func ParseChannelKind(kind string) int { return max(0, slices.Index(channelKinds[:], kind)) }
 
 // Grey is the shape of grey images of rows x cols pixels.
 func Grey(rows, cols int) Shape { return Shape{Rows: rows, Cols: cols, Channels: 1} }

@@ -52,7 +52,7 @@ func (m *metrics) prefix() prefix { return prefix{m.size, hex.EncodeToString(m.s
 func loadMetrics(path string, p prefix, epochs int) (*metrics, error) {
 	r, size, err := regular.Open(path)
 	if err != nil {
-		return nil, fileError("metrics", path, err)
+		return nil, fmt.Errorf("metrics %w", fileError(path, err))
 	}
 	defer r.Close()
 	if size < p.Bytes || p.Bytes < 0 {
@@ -107,7 +107,7 @@ func (m *metrics) append(path string) error {
 		return nil
 	}
 	if err := output.Append(path, m.written(), m.pending); err != nil {
-		return fileError("metrics", path, err)
+		return fmt.Errorf("metrics %w", fileError(path, err))
 	}
 	return nil
 }

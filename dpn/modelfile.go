@@ -73,30 +73,30 @@ func (m *Model) file(format string) *safetensors.File {
 // reference written by PyTorch in the same format, which has no settings (square images,
 // the published ones otherwise: see Model.Assumed; the number of steps is not in it: set
 // Config.Steps). What Save wrote has a checksum, and a damaged file is refused. If the checksum
-// is missing from what Save wrote, Model.Unchecked is set. Every error names the file, and the
-// tensor where one is at fault.
+// is missing from what Save wrote, Model.Unchecked is set. Every error begins with the path, and
+// names the tensor where one is at fault.
 func Load(path string) (*Model, error) {
 	f, err := safetensors.ReadFile(path)
 	if err != nil {
-		return nil, fileError("model", path, err)
+		return nil, fileError(path, err)
 	}
 	m, err := FromTensors(f, path, Published)
 	if err != nil {
-		return nil, fmt.Errorf("model %s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return m, nil
 }
 
 // fileError says in one line what went wrong with which file.
-func fileError(what, path string, err error) error {
+func fileError(path string, err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
 		if errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("%s %s: no such file", what, path)
+			return fmt.Errorf("%s: no such file", path)
 		}
-		return fmt.Errorf("%s %s: %w", what, path, pe.Err)
+		return fmt.Errorf("%s: %w", path, pe.Err)
 	}
-	return fmt.Errorf("%s %w", what, err)
+	return err
 }
 
 // Reference is what a state dictionary of the published reference does not say of its network.

@@ -1,6 +1,11 @@
 package dpn
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+
+	"dpnbench/dataset"
+)
 
 // Sides returns the rows and columns of the setting size; 0 without it.
 func (c Config) Sides() (rows, cols int) {
@@ -19,8 +24,8 @@ func (c Config) CheckReading() error {
 		return badSetting("size", c.Size, fmt.Sprintf("expected ROWSxCOLUMNS of 1 to %d pixels, such as 28x28", most))
 	case !(c.TestShare >= 0 && c.TestShare <= 1):
 		return badSetting("test-share", c.TestShare, "expected a fraction from 0 to 1")
-	case c.Channels != "" && c.Channels != "grey" && c.Channels != "rgb":
-		return badSetting("channels", c.Channels, "expected grey or rgb")
+	case c.Channels != "" && dataset.ParseChannelKind(c.Channels) == 0:
+		return badSetting("channels", c.Channels, "expected "+strings.Join(dataset.ChannelKinds(), " or "))
 	}
 	return nil
 }

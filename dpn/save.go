@@ -210,7 +210,7 @@ func (b *saving) write(what, name string, write func(io.Writer) error) {
 		return
 	}
 	if err := b.files.Write(b.path(name), write); err != nil {
-		b.err = fileError(what, b.path(name), err)
+		b.err = fmt.Errorf("%s %w", what, fileError(b.path(name), err))
 	}
 }
 

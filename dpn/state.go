@@ -95,7 +95,7 @@ func ReadState(dir string) (c Config, dataFolder string, err error) {
 func readState(path string) (*safetensors.File, error) {
 	f, err := safetensors.ReadFile(path)
 	if err != nil {
-		return nil, fileError("state", path, err)
+		return nil, fmt.Errorf("state %w", fileError(path, err))
 	}
 	if !f.Checked {
 		return nil, fmt.Errorf("state %s: no checksum (%s in the metadata): damaged, or not written by this program",

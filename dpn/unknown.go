@@ -91,7 +91,7 @@ func (f *fitting) measureUnknown(ctx context.Context) error {
 		return nil
 	}
 	if err := f.m.Save(path); err != nil { // the model is there: a threshold can be measured again
-		f.opt.Log.Warn(fileError("model", path, err).Error() + ": saved without a threshold for unknown samples")
+		f.opt.Log.Warn("model " + fileError(path, err).Error() + ": saved without a threshold for unknown samples")
 	}
 	return nil
 }

@@ -240,7 +240,7 @@ func (z *analysis) print(found report.Analysis) {
 		z.printf("step 0: the features; step %d: denoised\n", n)
 	}
 	for _, w := range found.Warnings() {
-		z.printf("! %s\n", w)
+		z.warn("%s\n", w)
 	}
 	z.printf("displacement x_0 to x_n: %.1f (Frobenius norm)\n", s.DisplacementL2)
 	rows = [][]string{{"law over", "points", "rho", "95% interval", "Pearson r", "shape", "law follows"}}

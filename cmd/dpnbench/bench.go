@@ -247,10 +247,10 @@ func (b *benchmark) show(r *bench.Report) {
 		b.keyed(rowKeys, rows)
 	}
 	for _, line := range marks(r) {
-		b.printf("! %s\n", line)
+		b.warn("%s\n", line)
 	}
 	for _, w := range r.Warnings {
-		b.printf("warning: %s\n", w)
+		b.warn("%s\n", w)
 	}
 	of := fmt.Sprintf("and %s of suite peak", format.Count(limits, "row"))
 	if limits == 0 {
@@ -431,7 +431,7 @@ func (a *app) compare(old, new string, threshold float64, all, inSeconds bool) e
 		a.note("%s in only one of the two\n", format.Count(n, "row"))
 	}
 	for _, w := range c.Warnings {
-		a.printf("warning: %s\n", w)
+		a.warn("%s\n", w)
 	}
 	unwritten := a.writeJSON(c)
 	if c.Slower > 0 {

@@ -111,7 +111,7 @@ func TestBenchShows(t *testing.T) {
 		}
 		for _, want := range []string{
 			"128 MiB", "16 KiB", // a thread
-			"! gemm/made up/avx2/-/threads=2: unsteady, within 50%\n", "warning: the dog barked\n",
+			"! gemm/made up/avx2/-/threads=2: unsteady, within 50%\n", "! the dog barked\n",
 		} {
 			if !strings.Contains(out, want) {
 				t.Errorf("quiet %v: no %q in\n%s", quiet, want, out)
@@ -179,7 +179,7 @@ func TestBenchCompareSays(t *testing.T) {
 	write(t, path, b)
 	for _, quiet := range []string{"--quiet", "--quiet=false"} {
 		out := succeed(t, "bench", "compare", quiet, path, path)
-		if !strings.Contains(out, "warning: 1 of 1 rows have too few repetitions") ||
+		if !strings.Contains(out, "! 1 of 1 rows have too few repetitions") ||
 			strings.Contains(out, "old: version v1.2.3") == (quiet == "--quiet") {
 			t.Errorf("%s: printed %s", quiet, out)
 		}

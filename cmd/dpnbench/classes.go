@@ -52,7 +52,7 @@ func (a *app) printClasses(by layer.ByClass, what string) {
 		a.printf("and %d more classes, in the numbers of --json\n", left)
 	}
 	if gaps := by.Gaps(what); gaps != "" {
-		a.printf("! %s\n", gaps)
+		a.warn("%s\n", gaps)
 	}
 }
 

@@ -10,38 +10,32 @@ import (
 	"dpnbench/dpn/layer"
 	"dpnbench/dpn/potential"
 	"dpnbench/engine"
-	"dpnbench/engine/check"
+	"dpnbench/engine/ascent"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// choices are the values of flags that a shell completes, by the name of the flag or of the command and the flag.
+// choices are the values of flags that a shell completes, by the name of the flag. Those of a word are in its value.
 var choices = map[string]func() []string{
-	"preset":        dpn.Presets,
-	"presets":       dpn.Presets,
-	"extractor":     fixed("identity", "linear", "mlp", "conv", "conv3"),
-	"form":          potential.Forms,
-	"init":          dpn.Inits,
-	"gradient":      fixed("exact", "detached"),
-	"optimiser":     fixed(dpn.Adam, dpn.Adadelta),
-	"schedule":      fixed(layer.Constant, layer.Cosine, layer.Decay),
-	"centre":        dataset.Centrings,
-	"channels":      fixed("grey", "rgb"),
-	"format":        source.Formats,
-	"export format": fixed("pytorch", "onnx", "npz"),
-	"kernel":        check.Kernels,
-	"bench suite":   bench.Suites,
-	"eval suite":    fixed("robustness", "mnist-c"),
-	"split":         fixed("test", "validation"),
-	"route":         fixed("auto", "dense", "sparse"),
-	"tier":          tierNames,
-	"corrupt":       corruptionNames,
-	"sample method": fixed("exact", "mala", "ula"),
-	"sample start":  fixed("exact", "data"),
-	"data":          dataNames,
-	"val-data":      dataNames,
-	"ood-data":      dataNames,
+	"preset":    dpn.Presets,
+	"presets":   dpn.Presets,
+	"extractor": fixed("identity", "linear", "mlp", "conv", "conv3"),
+	"form":      potential.Forms,
+	"init":      dpn.Inits,
+	"gradient":  fixed("exact", "detached"),
+	"optimiser": fixed(dpn.Adam, dpn.Adadelta),
+	"schedule":  fixed(layer.Constant, layer.Cosine, layer.Decay),
+	"centre":    dataset.Centrings,
+	"channels":  dataset.ChannelKinds,
+	"format":    source.Formats,
+	"suite":     bench.Suites,
+	"route":     ascent.Routes,
+	"tier":      tierNames,
+	"corrupt":   corruptionNames,
+	"data":      dataNames,
+	"val-data":  dataNames,
+	"ood-data":  dataNames,
 }
 
 // endings are those of the files that a flag takes.
@@ -79,9 +73,9 @@ func corruptionNames() []string {
 // completions adds to a command and those below it what a shell completes.
 func completions(c *cobra.Command) {
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		of, ok := choices[c.Name()+" "+f.Name]
-		if !ok {
-			of = choices[f.Name]
+		of := choices[f.Name]
+		if w, ok := f.Value.(word); ok {
+			of = fixed(w.of...)
 		}
 		var complete cobra.CompletionFunc
 		switch {

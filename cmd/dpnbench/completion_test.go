@@ -26,6 +26,11 @@ func TestCompletion(t *testing.T) {
 		{"info --tier", "gen", "generic :4"},
 		{"data fetch", "f", "fashion-mnist :4"},
 		{"export --format", "o", "onnx :4"},
+		{"info --route", "", "auto dense sparse :4"},
+		{"data info --channels", "", "grey rgb :4"},
+		{"sample --method", "", "exact mala ula :4"},
+		{"help", "prese", "presets The presets of train and their settings :4"},
+		{"help data", "f", "fetch Download MNIST or Fashion-MNIST :4"},
 		{"eval --model", "", "safetensors :8"},
 	} {
 		out, _, _ := dpnbench(t, append(append([]string{"__complete"}, strings.Fields(c.args)...), c.typed)...)

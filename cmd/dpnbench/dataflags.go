@@ -59,7 +59,8 @@ func (d *dataFlags) addReading(f *pflag.FlagSet) {
 		"take this `FRACTION` of each class as test samples, drawn by --data-seed")
 	f.StringVar(&r.Size, "size", "", "scale images to `ROWSxCOLUMNS` pixels, such as 28x28; rows of a table that "+
 		"have as many levels become images")
-	f.StringVar(&r.Channels, "channels", "", "`KIND` of images: grey or rgb (default: grey if all are)")
+	f.StringVar(&r.Channels, "channels", "", "`KIND` of images: "+
+		alternatives(dataset.ChannelKinds())+" (default: grey if all are)")
 }
 
 // options returns how files are read.
@@ -82,7 +83,7 @@ func addReading(opt *source.Options, c dpn.Config) error {
 	}
 	opt.Format, opt.Label, opt.TestShare = c.Format, c.Label, c.TestShare
 	opt.Rows, opt.Cols = c.Sides()
-	opt.Channels = map[string]int{"grey": 1, "rgb": 3}[c.Channels]
+	opt.Channels = dataset.ParseChannelKind(c.Channels)
 	return nil
 }
 
@@ -384,11 +385,11 @@ func (m *modelFlags) load(a *app, flags *pflag.FlagSet) (*dpn.Model, error) {
 func (a *app) loadModel(flag, path string) (*dpn.Model, error) {
 	m, err := dpn.Load(path)
 	if err != nil {
-		return nil, fmt.Errorf("--%s %s", flag, strings.TrimPrefix(err.Error(), "model "))
+		return nil, fmt.Errorf("--%s %w", flag, err)
 	}
 	if m.Unchecked {
-		fmt.Fprint(a.errs(), safe("warning: --%s %s: no checksum (%s in the metadata): the file was changed by "+
-			"another program, or is damaged\n", flag, path, safetensors.ChecksumKey))
+		a.log().Warn("no checksum ("+safetensors.ChecksumKey+" in the metadata): the file was changed by another "+
+			"program, or is damaged", flag, path)
 	}
 	return m, a.setRoute(m)
 }

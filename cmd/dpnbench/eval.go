@@ -69,10 +69,10 @@ func evalCommand(a *app) *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&v.corrupt, "corrupt", "", "`LIST` of corruptions, such as gaussian:0.3,saltpepper:0.3")
 	f.Uint64Var(&v.corruptSeed, "corrupt-seed", 1, "random `SEED` of the corruptions")
-	f.StringVar(&v.split, "split", "test",
+	wordVar(f, &v.split, "split", "test", []string{"test", "validation"},
 		"`SPLIT` of the samples: test, or validation (see train --val-size and --val-data)")
-	f.StringVar(&v.suite, "suite", "", "`NAME` of a suite: robustness, every corruption at three severities, or "+
-		"mnist-c, those of MNIST-C")
+	wordVar(f, &v.suite, "suite", "", []string{"robustness", "mnist-c"}, "`NAME` of a suite: "+
+		"robustness, every corruption at three severities, or mnist-c, those of MNIST-C")
 	f.StringVar(&v.baseline, "baseline", "", "model `FILE` of the errors that mCE on MNIST-C divides by (default: "+
 		"the published CNN)")
 	a.addExplain(c)
@@ -147,8 +147,6 @@ func (v *evaluation) corruptions() ([]dataset.Corruption, error) {
 			v.suite)
 	case v.suite == "robustness":
 		return dataset.RobustnessSuite(), nil
-	case v.suite != "":
-		return nil, fmt.Errorf("--suite %q: expected robustness or mnist-c", v.suite)
 	case v.corrupt == "":
 		return nil, nil
 	}
@@ -217,9 +215,6 @@ func (v *evaluation) images(ctx context.Context, m *dpn.Model, trained dpn.Confi
 }
 
 func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
-	if v.split != "test" && v.split != "validation" {
-		return fmt.Errorf("--split %q: expected test or validation", v.split)
-	}
 	if v.split == "test" {
 		if err := onlyWith(flags, "--split validation", "val-data"); err != nil {
 			return err

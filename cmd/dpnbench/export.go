@@ -42,11 +42,13 @@ func exportCommand(a *app) *cobra.Command {
 	}
 	x.model.add(c, "steps")
 	f := c.Flags()
-	f.StringVar(&x.format, "format", "pytorch", "`FORMAT`: pytorch, onnx or npz")
+	wordVar(f, &x.format, "format", "pytorch", exportFormats, "`FORMAT`: "+alternatives(exportFormats))
 	f.StringVar(&x.out, "out", "", "`PATH` of the result (default: beside the model: folder pytorch, model.onnx or "+
 		"model.npz)")
 	return c
 }
+
+var exportFormats = []string{"pytorch", "onnx", "npz"}
 
 // exporting is one run of export.
 type exporting struct {
@@ -66,11 +68,6 @@ type exported struct {
 }
 
 func (x *exporting) run(flags *pflag.FlagSet) error {
-	switch x.format {
-	case "pytorch", "onnx", "npz":
-	default:
-		return fmt.Errorf("--format %q: expected pytorch, onnx or npz", x.format)
-	}
 	m, err := x.model.load(x.app, flags)
 	if err != nil {
 		return err

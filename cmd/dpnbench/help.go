@@ -171,7 +171,7 @@ func usageOf(c *cobra.Command, columns int) string {
 		}
 	}
 	list("Available Commands", func(s *cobra.Command) bool { return s.IsAvailableCommand() || s.Name() == "help" })
-	list("Texts of help", func(s *cobra.Command) bool { return s.IsAdditionalHelpTopicCommand() && s.Name() != "help" })
+	list("Texts of help", (*cobra.Command).IsAdditionalHelpTopicCommand)
 	flags := func(title string, flags *pflag.FlagSet) {
 		if flags != nil && flags.HasAvailableFlags() {
 			fmt.Fprintf(&b, "%s:\n%s\n\n", title, strings.TrimRight(flags.FlagUsagesWrapped(columns), " \n"))

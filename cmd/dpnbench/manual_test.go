@@ -52,7 +52,7 @@ func TestManual(t *testing.T) {
 			}
 		}
 		for _, s := range c.Commands() {
-			if s.IsAvailableCommand() || s.Name() == "help" || s.IsAdditionalHelpTopicCommand() {
+			if described(s) || s.Name() == "help" {
 				page(s)
 			}
 		}
@@ -124,7 +124,7 @@ func manualPage(c *cobra.Command) []byte {
 		also = append(also, pageName(c.Parent()))
 	}
 	for _, s := range c.Commands() {
-		if s.IsAvailableCommand() || s.Name() == "help" || s.IsAdditionalHelpTopicCommand() {
+		if described(s) || s.Name() == "help" {
 			also = append(also, pageName(s))
 		}
 	}

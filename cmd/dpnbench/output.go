@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -35,20 +35,8 @@ func (o *printer) Write(b []byte) (int, error) {
 }
 
 // printf escapes in the values what a terminal would obey: names and texts come from files. On a terminal, lines are
-// broken between words, and warnings have a colour.
-func (o *printer) printf(format string, args ...any) {
-	c := plain
-	switch {
-	case strings.HasPrefix(format, "! "), strings.HasPrefix(format, "warning: "):
-		c = doubtful
-	case strings.HasPrefix(format, "FAIL "):
-		c = bad
-	}
-	o.toned(c, format, args...)
-}
-
-// toned is printf in a colour, if there are colours.
-func (o *printer) toned(c tone, format string, args ...any) {
+// broken between words, and a tone has a colour.
+func (o *printer) printf(c tone, format string, args ...any) {
 	if !o.colour {
 		c = plain
 	}
@@ -97,14 +85,17 @@ func oneLine(err error) string {
 // printf prints results, unless standard output is reserved for JSON (--json -).
 func (a *app) printf(format string, args ...any) {
 	if a.json != "-" {
-		a.out.printf(format, args...)
+		a.out.printf(plain, format, args...)
 	}
 }
+
+// warn prints a result that is a warning.
+func (a *app) warn(format string, args ...any) { a.toned(doubtful, "! "+format, args...) }
 
 // toned is printf in a colour, on a terminal that has colours.
 func (a *app) toned(c tone, format string, args ...any) {
 	if a.json != "-" {
-		a.out.toned(c, format, args...)
+		a.out.printf(c, format, args...)
 	}
 }
 
@@ -137,25 +128,43 @@ func (a *app) log() *slog.Logger {
 		}
 		return attr
 	}
-	return slog.New(slog.NewTextHandler(a.errs(), &slog.HandlerOptions{Level: level, ReplaceAttr: withoutTime}))
+	to := func(c tone) slog.Handler {
+		return slog.NewTextHandler(linesAbove{a.progress, a.stderr, c},
+			&slog.HandlerOptions{Level: level, ReplaceAttr: withoutTime})
+	}
+	return slog.New(byLevel{to(plain), to(doubtful)})
 }
 
-// errs returns standard error, above the line of progress. On a terminal, lines are broken between words, and warnings
-// have a colour.
-func (a *app) errs() io.Writer { return linesAbove{a.progress, a.stderr} }
+// byLevel hands warnings to a handler of their own.
+type byLevel struct {
+	slog.Handler
+	warnings slog.Handler
+}
 
-// linesAbove is a file of messages above the line of progress.
+// Handle implements slog.Handler.
+func (h byLevel) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level >= slog.LevelWarn {
+		return h.warnings.Handle(ctx, r)
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+// errs returns standard error, above the line of progress.
+func (a *app) errs() io.Writer { return linesAbove{a.progress, a.stderr, plain} }
+
+// linesAbove is a file of messages of a tone above the line of progress. On a terminal, lines are broken between words.
 type linesAbove struct {
 	*progress
 	file *os.File
+	tone tone
 }
 
 func (o linesAbove) Write(b []byte) (int, error) {
-	text, c := folded(string(b), width(o.file)), plain
-	if coloured(o.file) && (bytes.Contains(b, []byte("level=WARN")) || bytes.HasPrefix(b, []byte("warning: "))) {
-		c = doubtful
+	text := folded(string(b), width(o.file))
+	if coloured(o.file) {
+		text = o.tone.paint(text)
 	}
-	_, err := o.above(o.file, []byte(c.paint(text)))
+	_, err := o.above(o.file, []byte(text))
 	return len(b), err
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -129,12 +130,27 @@ func helpCommand(root *cobra.Command) {
 		}
 		return c.ValidateArgs(rest)
 	}
+	help.ValidArgsFunction = func(_ *cobra.Command, args []string, typed string) (list []string,
+		_ cobra.ShellCompDirective) {
+		c, rest, err := root.Find(args)
+		if err == nil && len(rest) == 0 {
+			for _, s := range c.Commands() {
+				if described(s) && strings.HasPrefix(s.Name(), typed) {
+					list = append(list, s.Name()+"\t"+s.Short)
+				}
+			}
+		}
+		return list, cobra.ShellCompDirectiveNoFileComp
+	}
 }
+
+// described says whether help describes a command: one that can be called, or a text.
+func described(c *cobra.Command) bool { return c.IsAvailableCommand() || c.IsAdditionalHelpTopicCommand() }
 
 func subcommands(c *cobra.Command) []string {
 	var names []string
 	for _, s := range c.Commands() {
-		if s.IsAvailableCommand() {
+		if described(s) {
 			names = append(names, s.Name())
 		}
 	}
@@ -157,6 +173,9 @@ func flagProblem(err error) error {
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {
 		return err
+	}
+	if _, ok := invalid.GetFlag().Value.(word); ok {
+		return fmt.Errorf("--%s %q: %w", invalid.GetFlag().Name, invalid.GetValue(), errors.Unwrap(invalid))
 	}
 	expected, ok := map[string]string{
 		"bool":    "true or false",

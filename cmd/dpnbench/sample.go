@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"dpnbench/dataset"
@@ -57,7 +56,8 @@ func sampleCommand(a *app) *cobra.Command {
 	s.model.add(c, "ascent-steps")
 	f := c.Flags()
 	f.IntVar(&s.n, "n", 64, "`N` samples, or chains")
-	f.StringVar(&s.Method, "method", "exact", "sampling `METHOD`: exact, mala or ula")
+	methods := []string{"exact", "mala", "ula"}
+	wordVar(f, &s.Method, "method", "exact", methods, "sampling `METHOD`: "+alternatives(methods))
 	f.Float64Var(&s.Temperature, "temperature", 1, "temperature `T`: below 1 closer to the maxima of phi, "+
 		"above 1 farther away")
 	f.Uint64Var(&s.Seed, "seed", 1, "random `SEED`")
@@ -65,7 +65,8 @@ func sampleCommand(a *app) *cobra.Command {
 	f.Float64Var(&s.stepSize, "step-size", 0, "step size `H` of a Langevin step; 0: from the steepest component")
 	f.IntVar(&s.burn, "burn", -1, "exclude the first `N` steps from acceptance and effective sample size; "+
 		"-1: none, with --start data half of them")
-	f.StringVar(&s.start, "start", "exact", "`KIND` of the first states: exact (draws) or data (test samples)")
+	wordVar(f, &s.start, "start", "exact", []string{"exact", "data"}, "`KIND` of the first states: "+
+		"exact (draws) or data (test samples)")
 	f.StringVar(&s.out, "out", "", "`FOLDER` for the samples")
 	return c
 }
@@ -113,12 +114,6 @@ type chainsResult struct {
 }
 
 func (s *sampling) run(ctx context.Context, flags *pflag.FlagSet) error {
-	if !slices.Contains([]string{"exact", "mala", "ula"}, s.Method) {
-		return fmt.Errorf("--method %q: expected exact, mala or ula", s.Method)
-	}
-	if s.start != "exact" && s.start != "data" {
-		return fmt.Errorf("--start %q: expected exact or data", s.start)
-	}
 	if s.Method == "exact" {
 		if err := onlyWith(flags, "--method mala or ula", "steps", "step-size", "burn", "start"); err != nil {
 			return err

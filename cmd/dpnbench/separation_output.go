@@ -43,7 +43,7 @@ func (z *features) print(s report.Separation) {
 	z.printLayers(d)
 	z.printCollapse(d)
 	for _, w := range s.Warnings() {
-		z.printf("! %s\n", w)
+		z.warn("%s\n", w)
 	}
 	for _, l := range d.Layers {
 		if c := l.Duality; c != nil {
@@ -66,7 +66,7 @@ func (z *features) print(s report.Separation) {
 // printOrder says which rows of the classifier belong to classes that have no numbers.
 func (z *features) printOrder(names []string) {
 	if last := len(names) - 1; last > 0 && len(z.classifier) > 0 {
-		z.printf("! row 0 of --classifier is taken as that of %.60q, row %d as that of %.60q: classes that are texts "+
+		z.warn("row 0 of --classifier is taken as that of %.60q, row %d as that of %.60q: classes that are texts "+
 			"are in alphabetical order\n", names[0], last, names[last])
 	}
 }

@@ -17,6 +17,7 @@ func TestDidYouMean(t *testing.T) {
 			`bench: no subcommand "compar"; did you mean "compare"? (see "dpnbench bench --help")`},
 		{"bench foo", `bench: no subcommand "foo", expected compare`},
 		{"data ftech mnist", `data: no subcommand "ftech"; did you mean "fetch"? (see "dpnbench data --help")`},
+		{"help preset", `no subcommand "preset"; did you mean "presets"? (see "dpnbench --help")`},
 		{"nothing --model x", `no subcommand "nothing", expected one of analyze, bench,`},
 		{"train --epoch 3", `unknown flag: --epoch; did you mean --epochs? (see "dpnbench train --help")`},
 		{"train -epochs 3",

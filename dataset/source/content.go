@@ -138,7 +138,7 @@ func (p *part) expect(shape dataset.Shape) error {
 	hint := ""
 	if shape.IsImage() && (p.IsImage() || p.Features == shape.Len()) {
 		hint = fmt.Sprintf(" (--size %dx%d", shape.Rows, shape.Cols)
-		if kind := map[int]string{1: "grey", 3: "rgb"}[shape.Channels]; kind != "" && p.Channels != shape.Channels {
+		if kind := dataset.ChannelKind(shape.Channels); kind != "" && p.Channels != shape.Channels {
 			hint += " --channels " + kind
 		}
 		hint += " converts them)"

@@ -51,8 +51,7 @@ func (p *part) rounding() string {
 	if !p.fractions(true) {
 		return ""
 	}
-	kind := map[int]string{1: "grey", 3: "rgb"}[p.grid.Channels]
-	return fmt.Sprintf(" (--channels %s rounds them)", kind)
+	return fmt.Sprintf(" (--channels %s rounds them)", dataset.ChannelKind(p.grid.Channels))
 }
 
 // convert changes the samples to the size and channels of opt, as far as it sets them. Vectors of levels, whole numbers

@@ -4,6 +4,7 @@ package ascent
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -23,24 +24,21 @@ const (
 	SparseRoute
 )
 
-func (r Route) String() string {
-	switch r {
-	case DenseRoute:
-		return "dense"
-	case SparseRoute:
-		return "sparse"
-	}
-	return "auto"
-}
+var routeNames = []string{AutoRoute: "auto", DenseRoute: "dense", SparseRoute: "sparse"}
+
+// Routes lists the names of all routes.
+func Routes() []string { return slices.Clone(routeNames) }
+
+func (r Route) String() string { return routeNames[r] }
 
 // ParseRoute is the inverse of String.
 func ParseRoute(s string) (Route, error) {
-	for _, r := range []Route{AutoRoute, DenseRoute, SparseRoute} {
-		if strings.EqualFold(s, r.String()) {
-			return r, nil
+	for i, name := range routeNames {
+		if strings.EqualFold(s, name) {
+			return Route(i), nil
 		}
 	}
-	return 0, fmt.Errorf("unknown route %q, expected auto, dense or sparse", s)
+	return 0, fmt.Errorf("unknown route %q, expected one of %s", s, strings.Join(routeNames, ", "))
 }
 
 // Work counts what the last ascent computed, step by step: pairs of a row and a
