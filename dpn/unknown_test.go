@@ -89,6 +89,9 @@ func TestPredictions(t *testing.T) {
 // TestUnknownBelow trains a network: the threshold is that of the validation samples, of which 5% are below it, and
 // nearly all noise is. The file keeps it, unless the weights may be others.
 func TestUnknownBelow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains a network: without -short")
+	}
 	ctx, e, dir := context.Background(), newEngine(t), t.TempDir()
 	d := digits(t, 1200, 10)
 	c, _ := Preset("robust") // on pixels: of a linear map of them the potential sees too little
