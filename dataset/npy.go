@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
+
+	"dpnbench/internal/array"
 )
 
 // WriteNPY writes a row-major float32 array of the given shape in NumPy's NPY format, version
@@ -15,25 +16,12 @@ func WriteNPY(w io.Writer, data []float32, shape ...int) error {
 	if !fits(len(data), shape) {
 		return fmt.Errorf("npy: %d numbers for the shape %v", len(data), shape)
 	}
-	sizes := make([]string, len(shape))
-	for i, s := range shape {
-		sizes[i] = fmt.Sprint(s)
-	}
-	tuple := strings.Join(sizes, ", ")
-	if len(shape) == 1 {
-		tuple += "," // a tuple of one in Python
-	}
-	header := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }", tuple)
-	const before = 10 // bytes of magic, version and length
-	// The numbers begin at a multiple of 64 bytes.
-	header += strings.Repeat(" ", 63-(before+len(header))%64) + "\n"
-	if len(header) >= 1<<16 {
-		return fmt.Errorf("npy: %d dimensions, expected fewer", len(shape))
+	header, err := array.Header("<f4", shape...)
+	if err != nil {
+		return err
 	}
 	b := bufio.NewWriter(w)
-	b.WriteString("\x93NUMPY\x01\x00")
-	b.Write(binary.LittleEndian.AppendUint16(nil, uint16(len(header))))
-	b.WriteString(header)
+	b.Write(header)
 	for len(data) > 0 {
 		some := data[:min(len(data), 4096)]
 		if err := binary.Write(b, binary.LittleEndian, some); err != nil {

@@ -2,6 +2,7 @@ package order
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -152,7 +153,8 @@ func (n *Node) flat() bool {
 // atATime returns how many terms each operation of a chain adds to the sum so far, or 0 if it is none or they
 // differ. The first and the last one may add fewer.
 func (n *Node) atATime() int {
-	k, next := 0, len(n.Leaves())
+	var counts []int // from the last operation to the first
+	next := len(n.Leaves())
 	for x := n; len(x.Children) > 0; x = x.Children[0] {
 		terms := x.Children[1:]
 		if len(x.Children[0].Children) == 0 {
@@ -163,10 +165,11 @@ func (n *Node) atATime() int {
 				return 0
 			}
 		}
-		if last := x == n; !last && k > 0 && len(terms) != k && next > 0 || len(terms) > k && !last && k > 1 && next > 0 {
-			return 0
-		}
-		k = max(k, len(terms))
+		counts = append(counts, len(terms))
+	}
+	k := slices.Max(counts)
+	if slices.ContainsFunc(counts[min(1, len(counts)-1):len(counts)-1], func(c int) bool { return c != k }) {
+		return 0
 	}
 	return k
 }

@@ -37,7 +37,8 @@ func (at place) String() string {
 func products(operation, name string, transposed bool, f product) []Implementation {
 	var list []Implementation
 	for _, at := range places {
-		list = append(list, Implementation{operation, name, at.String(), Products, element(f, at[0], at[1], transposed)})
+		f := element(f, at[0], at[1], transposed)
+		list = append(list, Implementation{operation, name, at.String(), Products, f})
 	}
 	return list
 }
