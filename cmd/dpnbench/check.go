@@ -43,33 +43,62 @@ A case is KERNEL:NAME=NUMBER,... A number out of range is refused with its range
                              same multiple of the identity
 ascend-alone runs few rows and records nothing.
 
+--library checks a kernel of your own or of another library in the same way, within a bound that
+holds for any order of additions in float32. It runs in processes of its own: a crash is a failed
+case. Each kind of mistake is printed with what its cases share, then how many results have other
+bits when a call is repeated, which is no mistake. internal/foreign/kernels.h has the signatures.
+It needs a program built with cgo: CGO_ENABLED=1 go build -tags foreign ./cmd/dpnbench.
+
 `
 
+// checkFlags are the flags of check.
+type checkFlags struct {
+	quick, sweep bool
+	kernel       string
+	cases        []string
+
+	library, symbol string // a foreign kernel
+	bits            int    // of its integers
+	serve           bool   // run the cases that the parent process asks for
+}
+
 func checkCommand(a *app) *cobra.Command {
-	var quick, sweep bool
-	var kernel string
-	var cases []string
+	var o checkFlags
 	c := &cobra.Command{
 		Use:   "check",
-		Short: "Run every kernel on every tier against the reference",
+		Short: "Run every kernel on every tier, or a kernel of your own, against the reference",
 		Long:  checkHelp + wrapped("Kernels: "+strings.Join(check.Kernels(), ", ")+"."),
 		Example: `  dpnbench check                     # all cases, a few seconds
   dpnbench check --quick             # a subset
   dpnbench check --tier avx2 --kernel matmul
   dpnbench check --sweep --tier avx2 # exp and log at all inputs, minutes
-  dpnbench check --case matmul:m=7,k=13,n=17,lb=2   # one case; the rest has default values`,
+  dpnbench check --case matmul:m=7,k=13,n=17,lb=2   # one case; the rest has default values
+  dpnbench check --library libopenblas.so --symbol cblas_sgemm
+  dpnbench check --library ./mine.so --symbol fast_softmax --kernel softmax --quick`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if sweep && (quick || kernel != "" || len(cases) > 0) {
+			if o.sweep && (o.quick || o.kernel != "" || len(o.cases) > 0) {
 				return fmt.Errorf("--sweep: cannot be combined with --quick, --kernel or --case")
 			}
-			return a.check(c.Context(), sweep, quick, kernel, cases)
+			if o.library != "" {
+				return a.checkLibrary(c.Context(), o)
+			}
+			if err := onlyWith(c.Flags(), "--library", "symbol", "int"); err != nil {
+				return err
+			}
+			return a.check(c.Context(), o)
 		},
 	}
-	c.Flags().BoolVar(&quick, "quick", false, "run a subset of the cases")
-	c.Flags().BoolVar(&sweep, "sweep", false, "check exp and log at all 2^32 inputs")
-	wordVar(c.Flags(), &kernel, "kernel", "", check.Kernels(), "check only this `KERNEL`")
-	c.Flags().StringArrayVar(&cases, "case", nil, "run only this `CASE`, as a failure prints it (repeatable)")
+	c.Flags().BoolVar(&o.quick, "quick", false, "run a subset of the cases")
+	c.Flags().BoolVar(&o.sweep, "sweep", false, "check exp and log at all 2^32 inputs")
+	wordVar(c.Flags(), &o.kernel, "kernel", "", slices.Concat(check.Kernels(), libraryKernels),
+		"check only this `KERNEL`; with --library: what the symbol computes")
+	c.Flags().StringArrayVar(&o.cases, "case", nil, "run only this `CASE`, as a failure prints it (repeatable)")
+	c.Flags().StringVar(&o.library, "library", "", "check a function of this shared library `FILE` (-tags foreign)")
+	c.Flags().StringVar(&o.symbol, "symbol", "", "`NAME` of the function, such as cblas_sgemm, sgemm_ or dpn_softmax")
+	c.Flags().IntVar(&o.bits, "int", 0, "`BITS` of the library's integers: 32 or 64 (default 64 for names in 64_)")
+	c.Flags().BoolVar(&o.serve, "serve", false, "run cases for another process")
+	c.Flags().MarkHidden("serve")
 	return c
 }
 
@@ -80,15 +109,18 @@ type checkResult struct {
 	Sweep []check.SweepRow `json:"sweep,omitempty"`
 }
 
-func (a *app) check(ctx context.Context, sweep, quick bool, kernel string, cases []string) error {
+func (a *app) check(ctx context.Context, o checkFlags) error {
 	if err := a.files().Check(); err != nil {
 		return err
 	}
-	opt := check.Options{Quick: quick, Kernel: kernel}
-	if kernel != "" && len(cases) > 0 {
-		return fmt.Errorf("--kernel %s: a --case names its kernel; expected only one of the two", kernel)
+	opt := check.Options{Quick: o.quick, Kernel: o.kernel}
+	if o.kernel != "" && len(o.cases) > 0 {
+		return fmt.Errorf("--kernel %s: a --case names its kernel; expected only one of the two", o.kernel)
 	}
-	for _, s := range cases {
+	if o.kernel != "" && !slices.Contains(check.Kernels(), o.kernel) {
+		return fmt.Errorf("--kernel %q: expected one of %s", o.kernel, strings.Join(check.Kernels(), ", "))
+	}
+	for _, s := range o.cases {
 		c, err := check.ParseCase(s)
 		if err != nil {
 			return fmt.Errorf("--case: %w", err)
@@ -107,7 +139,7 @@ func (a *app) check(ctx context.Context, sweep, quick bool, kernel string, cases
 	}
 	opt.Progress = a.phase("check")
 	start := time.Now()
-	if sweep {
+	if o.sweep {
 		return a.sweep(ctx, opt)
 	}
 	r, err := check.Run(ctx, opt)
@@ -189,12 +221,16 @@ func (a *app) checkTable(r *check.Report) {
 		if !k.BitsEqual {
 			equal = "NO"
 		}
-		ratio := fmt.Sprintf("%.3f", k.MaxErrorRatio)
-		if k.MaxErrorRatio > 1e6 {
-			ratio = "huge"
-		}
 		rows = append(rows, []string{k.Kernel, k.Tier, fmt.Sprint(k.Cases), fmt.Sprint(k.Failed),
-			fmt.Sprint(k.MaxULP), ratio, equal})
+			fmt.Sprint(k.MaxULP), errorRatio(k.MaxErrorRatio), equal})
 	}
 	a.table(rows)
+}
+
+// errorRatio formats the largest error over its bound.
+func errorRatio(v float64) string {
+	if v > 1e6 {
+		return "huge"
+	}
+	return fmt.Sprintf("%.3f", v)
 }

@@ -285,6 +285,13 @@ func TestCatches(t *testing.T) {
 			t.Errorf("error ratio %v of a result with twice the allowed error", row.MaxErrorRatio)
 		}
 	}
+	for _, bound := range []float64{-1, math.Inf(1)} {
+		var row Row
+		tr := trial{want: []float64{math.Inf(1)}, bound: []float64{bound}}
+		if row.judge([]float32{math.MaxFloat32}, tr) == nil || row.MaxErrorRatio != worstRatio {
+			t.Errorf("the largest number counts as infinity with bound %v: %+v", bound, row)
+		}
+	}
 	nan, minusZero := float32(math.NaN()), float32(math.Copysign(0, -1))
 	if i := differs([]float32{1, nan, 0}, []float32{1, -nan, minusZero}); i != 2 {
 		t.Errorf("the first difference is %d, want the sign of zero at 2", i)

@@ -84,6 +84,10 @@ const (
 	KindCalls     = "calls"      // two equal calls gave different bits
 )
 
+// kinds are all of them, in the order of the report.
+var kinds = []string{KindCrash, KindAccess, KindWritten, KindPadding, KindOld, KindAlpha, KindSpecial, KindSubnormal,
+	KindExact, KindError, KindCalls}
+
 // NaNs where a function must not read. Arithmetic of amd64 and arm64 keeps their bits but the sign and the
 // quiet bit, so that they tell where a result comes from; the payload of canary is a third.
 const (

@@ -43,7 +43,7 @@ func (f *Function) conditions(failing []tried) []condition {
 	every := func(holds func(t tried) bool) bool {
 		return !slices.ContainsFunc(failing, func(t tried) bool { return !holds(t) })
 	}
-	var lists [4][]condition
+	var lists [5][]condition
 	add := func(order int, text string, holds func(t tried) bool) bool {
 		ok := every(holds)
 		if ok {
@@ -56,13 +56,21 @@ func (f *Function) conditions(failing []tried) []condition {
 			continue
 		}
 		first := failing[0].values[i]
-		if first != a.usual || many {
-			if add(0, fmt.Sprintf("%s=%d", a.name, first), func(t tried) bool { return t.values[i] == first }) {
+		order := 0
+		if first == a.usual {
+			order = 4
+		}
+		if first != a.usual || many && a.name != offsetArg.name && a.name != dataArg.name {
+			equal := func(t tried) bool { return t.values[i] == first }
+			if add(order, fmt.Sprintf("%s=%d", a.name, first), equal) {
 				continue
 			}
 		}
-		add(1, fmt.Sprintf("%s not %d", a.name, a.usual), func(t tried) bool { return t.values[i] != a.usual })
-		if a.max != maxSize || !many {
+		if a.max != maxSize {
+			add(1, fmt.Sprintf("%s not %d", a.name, a.usual), func(t tried) bool { return t.values[i] != a.usual })
+			continue
+		}
+		if !many {
 			continue
 		}
 		least := first

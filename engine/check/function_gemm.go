@@ -64,7 +64,8 @@ func padArg(name string) arg {
 
 // quartersArg is a factor in quarters, so that 4 is 1.
 func quartersArg(name string, usual int) arg {
-	return arg{name: name, usual: usual, min: -8, max: 8, sweep: []int{0, 4, -4, 8, 3}, quickSweep: []int{0, 4, -4, 3}}
+	sweep := []int{0, 4, -4, 8, 3}
+	return arg{name: name, usual: usual, min: -8, max: 8, sweep: sweep, quickSweep: sweep}
 }
 
 var functionDataArg = arg{name: "data", max: tinyData, sweep: []int{0, 1, 2, 3, 4, 5},
@@ -72,9 +73,9 @@ var functionDataArg = arg{name: "data", max: tinyData, sweep: []int{0, 1, 2, 3, 
 
 // gemmDefinition has the arguments and cases of sgemm.
 func gemmDefinition() definition {
-	d := definition{args: []arg{size("m", 7), size("k", 13), size("n", 17), flagArg("order"), flagArg("ta"), flagArg("tb"),
-		padArg("pada"), padArg("padb"), padArg("padc"), quartersArg("alpha", 4), quartersArg("beta", 0),
-		offsetArg, functionDataArg, seedArg}}
+	d := definition{args: []arg{size("m", 7), size("k", 13), size("n", 17),
+		flagArg("order"), flagArg("ta"), flagArg("tb"), padArg("pada"), padArg("padb"), padArg("padc"),
+		quartersArg("alpha", 4), quartersArg("beta", 0), offsetArg, functionDataArg, seedArg}}
 	d.more = gemmCases
 	return d
 }
@@ -85,16 +86,21 @@ func gemmCases(quick bool) [][]int {
 	var list [][]int
 	add := func(m, k, n int, form int, alpha, beta, data int) { // bits of form: order, ta, tb, padding
 		pad := 3 * (form >> 3 & 1)
-		list = append(list, []int{m, k, n, form & 1, form >> 1 & 1, form >> 2 & 1, pad, pad, pad, alpha, beta, -1, data, 1})
+		order, ta, tb := form&1, form>>1&1, form>>2&1
+		list = append(list, []int{m, k, n, order, ta, tb, pad, pad, pad, alpha, beta, -1, data, 1})
 	}
 	for form := range 16 {
 		add(7, 5, 18, form, 4, 4, normalData)
+		add(12, 12, 12, form, 4, 4, integerData) // where a transpose has the same size
 		add(19, 21, 33, form, 4, 0, integerData)
 		for _, data := range []int{specialData, tinyData} {
 			add(9, 11, 16, form, 4, 4, data)
 			add(9, 11, 16, form, 4, 0, data)
 		}
 		for _, alpha := range []int{0, 4, 3} {
+			if quick && form%5 > 0 {
+				break
+			}
 			for _, beta := range []int{0, 4, -4, 3} {
 				add(6, 8, 5, form, alpha, beta, normalData)
 			}
@@ -105,7 +111,8 @@ func gemmCases(quick bool) [][]int {
 	if quick {
 		return list
 	}
-	for _, k := range []int{127, 128, 129, 255, 256, 257, 319, 320, 321, 383, 384, 385, 511, 512, 513, 1023, 1024, 1025} {
+	for _, k := range []int{127, 128, 129, 255, 256, 257, 319, 320, 321, 383, 384, 385, 511, 512, 513, 1023, 1024,
+		1025} {
 		add(5, k, 17, 0, 4, 4, normalData)
 		add(14, k, 3, 1, 4, 0, integerData)
 	}

@@ -1,8 +1,10 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 )
 
 // FunctionRow summarises the cases of a function.
@@ -16,7 +18,7 @@ type FunctionRow struct {
 	MaxULP        uint32    `json:"max_ulp"`         // as in Row
 	MaxErrorRatio float64   `json:"max_error_ratio"` // as in Row
 	BytesOutside  int       `json:"bytes_outside"`   // most bytes that a case wrote outside its output
-	Findings      []Finding `json:"findings"`
+	Findings      []Finding `json:"findings"`        // that of the most cases first
 	Repeats       []Repeat  `json:"repeats"`
 }
 
@@ -53,8 +55,11 @@ func (f *Function) runCases(ctx context.Context, opt Options) (*Report, error) {
 	cases := opt.Cases
 	if len(cases) == 0 {
 		cases = f.cases(opt.Quick)
+		// In an order without sense, so that a run that ends early has seen cases of all kinds.
+		slices.SortStableFunc(cases, func(a, b Case) int { return cmp.Compare(a.draw(1<<30), b.draw(1<<30)) })
 	}
-	row := FunctionRow{Function: f.Name, Kernel: f.name, Threads: f.threadCounts(opt.Threads), Findings: []Finding{}}
+	row := FunctionRow{Function: f.Name, Kernel: f.name, Threads: f.threadCounts(opt.Threads),
+		Findings: []Finding{}}
 	report := &Report{Kernels: []Row{}, Failures: []Failure{}}
 	var all []tried
 	crashes := 0
@@ -72,15 +77,16 @@ func (f *Function) runCases(ctx context.Context, opt Options) (*Report, error) {
 			if err != nil {
 				return nil, err
 			}
-			if o.Kind == KindCrash || o.Kind == KindAccess {
-				crashes++
-			}
 			if threads == 1 {
 				first = o.SHA256
 			} else if o.Repeats != nil && first != "" {
 				o.Repeats[overThreads] = otherBits(first, o.SHA256, threads)
 			}
 			all = append(all, tried{c, threads, o})
+			if o.Kind == KindCrash || o.Kind == KindAccess {
+				crashes++
+				break // more threads say nothing new
+			}
 		}
 		if opt.Progress != nil {
 			opt.Progress(i+1, len(cases))
@@ -125,7 +131,6 @@ func (f *Function) try(ctx context.Context, c Case, threads int) (Outcome, error
 // summarise fills the row and the failures of the report.
 func (row *FunctionRow) summarise(f *Function, all []tried, report *Report) {
 	byKind := map[string][]tried{}
-	var kinds []string
 	for _, t := range all {
 		row.Cases++
 		row.MaxULP = max(row.MaxULP, t.MaxULP)
@@ -135,41 +140,72 @@ func (row *FunctionRow) summarise(f *Function, all []tried, report *Report) {
 			continue
 		}
 		row.Failed++
-		report.Failures = append(report.Failures, t.failure(row.Function))
-		if byKind[t.Kind] == nil {
-			kinds = append(kinds, t.Kind)
-		}
+		report.Failures = append(report.Failures, f.failure(t))
 		byKind[t.Kind] = append(byKind[t.Kind], t)
 	}
 	for _, kind := range kinds {
-		some := byKind[kind]
-		row.Findings = append(row.Findings, Finding{kind, len(some), f.common(some, all), some[0].failure(row.Function)})
+		if some := byKind[kind]; len(some) > 0 {
+			example := f.failure(f.simplest(some))
+			row.Findings = append(row.Findings, Finding{kind, len(some), f.common(some, all), example})
+		}
 	}
+	slices.SortStableFunc(row.Findings, func(a, b Finding) int { return cmp.Compare(b.Cases, a.Cases) })
 	for _, over := range repeatWays {
-		row.Repeats = append(row.Repeats, repeats(over, all))
+		row.Repeats = append(row.Repeats, f.repeats(over, all))
 	}
 	report.Cases, report.Failed = row.Cases, row.Failed
 }
 
-func (t tried) failure(name string) Failure {
-	return Failure{t.String(), name, t.threads, t.Reason}
+func (f *Function) failure(t tried) Failure {
+	return Failure{f.short(t.Case), f.Name, t.threads, t.Reason}
+}
+
+// short is String without the usual arguments, which ParseCase adds.
+func (f *Function) short(c Case) string {
+	text := f.name
+	for i, a := range f.args {
+		if c.values[i] == a.usual {
+			continue
+		}
+		sep := ","
+		if text == f.name {
+			sep = ":"
+		}
+		text += fmt.Sprintf("%s%s=%d", sep, a.name, c.values[i])
+	}
+	return text
+}
+
+// simplest returns the first case with the fewest unusual arguments.
+func (f *Function) simplest(some []tried) tried {
+	return slices.MinFunc(some, func(a, b tried) int { return cmp.Compare(f.unusual(a.Case), f.unusual(b.Case)) })
+}
+
+func (f *Function) unusual(c Case) (n int) {
+	for i, a := range f.args {
+		if c.values[i] != a.usual {
+			n++
+		}
+	}
+	return n
 }
 
 // repeats counts the cases that were repeated in a way.
-func repeats(over string, all []tried) Repeat {
+func (f *Function) repeats(over string, all []tried) Repeat {
 	r := Repeat{Over: over}
+	var differ []tried
 	for _, t := range all {
 		reason, compared := t.Repeats[over]
-		if !compared {
-			continue
+		if compared {
+			r.Cases++
 		}
-		r.Cases++
-		if reason == "" {
-			continue
+		if reason != "" {
+			differ = append(differ, t)
 		}
-		if r.Differ++; r.Differ == 1 {
-			r.Example, r.Reason = t.String(), reason
-		}
+	}
+	if r.Differ = len(differ); r.Differ > 0 {
+		t := f.simplest(differ)
+		r.Example, r.Reason = f.short(t.Case), t.Repeats[over]
 	}
 	return r
 }

@@ -208,7 +208,8 @@ func QuadForm(name string, f func(r *RowsCall, mu, p []float32, ldp int)) *Funct
 		p := mem.fillInput(symmetric(mem.place(n, n, n+c.get("padp"), 1, c.get("offset")), fill))
 		pr.operands = append(pr.operands, operand{mu, "mu", false, false}, operand{p, "P", false, false})
 		pr.call = func(v []engine.Matrix) {
-			f(&RowsCall{Rows: v[0].Rows, N: n, LDX: x.RS, LDY: 1, X: v[0].Data, Y: v[1].Data}, v[2].Data, v[3].Data, p.RS)
+			rows := RowsCall{Rows: v[0].Rows, N: n, LDX: x.RS, LDY: 1, X: v[0].Data, Y: v[1].Data}
+			f(&rows, v[2].Data, v[3].Data, p.RS)
 		}
 		gx, gp, gmu := general(x), general(p), reference.Vector(mu.Data)
 		for i := range x.Rows {

@@ -1,0 +1,134 @@
+//go:build foreign && cgo && unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"dpnbench/engine/check"
+	"dpnbench/internal/foreign"
+	"dpnbench/internal/format"
+	"dpnbench/internal/quote"
+	"dpnbench/internal/sysinfo"
+)
+
+var libraryKernels = foreign.Kernels
+
+// librarySymbol checks the flags of a library.
+func librarySymbol(library, symbol, kernel string, bits int) (*foreign.Symbol, error) {
+	if symbol == "" {
+		return nil, fmt.Errorf("--library %s: --symbol says which function of it", library)
+	}
+	// Without a slash the dynamic linker searches in the system's folders only.
+	if _, err := os.Stat(library); err == nil && !strings.Contains(library, "/") {
+		library = "./" + library
+	}
+	return foreign.NewSymbol(library, symbol, kernel, bits)
+}
+
+// checkLibrary checks a function of a shared library.
+func (a *app) checkLibrary(ctx context.Context, o checkFlags) error {
+	if o.sweep {
+		return fmt.Errorf("--sweep: of our own kernels only, not of --library")
+	}
+	if a.tier != "" {
+		return fmt.Errorf("--tier %s: of our own kernels only, not of --library", a.tier)
+	}
+	s, err := librarySymbol(o.library, o.symbol, o.kernel, o.bits)
+	if err != nil {
+		return err
+	}
+	if o.serve {
+		return foreign.Serve(s)
+	}
+	if err := a.files().Check(); err != nil {
+		return err
+	}
+	f := s.Function()
+	f.Name = s.Name
+	opt := check.Options{Function: f, Quick: o.quick}
+	for _, text := range o.cases {
+		c, err := f.ParseCase(text)
+		if err != nil {
+			return fmt.Errorf("--case: %w", err)
+		}
+		opt.Cases = append(opt.Cases, c)
+	}
+	if opt.Threads, err = a.threadsSetting(); err != nil {
+		return err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	processes := &foreign.Processes{Command: func() *exec.Cmd {
+		return exec.Command(program, append(libraryArguments(s), "--serve")...)
+	}}
+	defer processes.Close()
+	f.Elsewhere = processes.Try
+	opt.Progress = a.phase("check")
+	start := time.Now()
+	r, err := check.Run(ctx, opt)
+	a.progress.end()
+	if err != nil {
+		return err
+	}
+	failed := a.libraryVerdict(s, r)
+	if err := joined(failed, a.writeJSON(checkResult{sysinfo.ReadMachine(), r, nil})); err != nil {
+		return err
+	}
+	a.note("%s passed in %.1f s\n", format.Count(r.Cases, "case"), time.Since(start).Seconds())
+	return nil
+}
+
+// libraryArguments are a check of the symbol.
+func libraryArguments(s *foreign.Symbol) []string {
+	return []string{"check", "--library", s.Library, "--symbol", s.Name, "--kernel", s.Kernel,
+		"--int", fmt.Sprint(s.Bits)}
+}
+
+// libraryVerdict prints what was found: figures, mistakes, and how results repeat.
+func (a *app) libraryVerdict(s *foreign.Symbol, r *check.Report) error {
+	row := r.Functions[0]
+	ulp := fmt.Sprint(row.MaxULP)
+	if row.MaxULP == math.MaxUint32 { // NaN against a number
+		ulp = "NaN"
+	}
+	threads := strings.Trim(strings.ReplaceAll(fmt.Sprint(row.Threads), " ", ","), "[]")
+	a.table([][]string{
+		{"library", "symbol", "kernel", "threads", "cases", "failed", "ULP", "error/bound", "bytes outside"},
+		{filepath.Base(s.Library), s.Name, s.Kernel, threads, fmt.Sprint(row.Cases), fmt.Sprint(row.Failed), ulp,
+			errorRatio(row.MaxErrorRatio), fmt.Sprint(row.BytesOutside)}})
+	for _, f := range row.Findings {
+		where := ""
+		if f.Common != "" {
+			where = ", all with " + f.Common
+		}
+		repeat := append(libraryArguments(s), "--threads", fmt.Sprint(f.Example.Threads), "--case", f.Example.Case)
+		a.printf("FAIL %s: %s%s\n     %s: %s\n     repeat with: %s\n", f.Kind, format.Count(f.Cases, "case"), where,
+			f.Example.Case, f.Example.Reason, quote.Command(repeat...))
+	}
+	if row.NotRun > 0 {
+		a.printf("%s not run, because too many ended the process\n", format.Count(row.NotRun, "case"))
+	}
+	rows := [][]string{{"same bits over", "cases", "other bits", "example"}}
+	for _, p := range row.Repeats {
+		cells := []string{p.Over, "-", "-", "not compared"}
+		if p.Cases > 0 {
+			cells = []string{p.Over, fmt.Sprint(p.Cases), fmt.Sprint(p.Differ), p.Example}
+		}
+		rows = append(rows, cells)
+	}
+	a.table(rows)
+	if row.Failed > 0 {
+		return &failedError{fmt.Sprintf("%d of %d cases failed", row.Failed, row.Cases)}
+	}
+	return nil
+}
