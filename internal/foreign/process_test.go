@@ -58,7 +58,9 @@ func run(t *testing.T, s *Symbol, opt check.Options) (*check.FunctionRow, error)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := Processes{Command: func() *exec.Cmd { return testprocess.New(t, "TestServe", symbolVariable+"="+string(text)) }}
+	p := Processes{Command: func() *exec.Cmd {
+		return testprocess.New(t, "TestServe", symbolVariable+"="+string(text))
+	}}
 	defer p.Close()
 	opt.Function = s.Function()
 	opt.Function.Elsewhere = p.Try
@@ -178,8 +180,8 @@ func found(m mutant, row *check.FunctionRow) bool {
 // TestRight checks that correct kernels pass in every way to call them.
 func TestRight(t *testing.T) {
 	library := kernels(t)
-	for _, symbol := range []string{"right", "cblas_sgemm64_", "sgemm_", "sgemm_64_", "cblas_sdot", "sdot_", "dpn_matmul",
-		"dpn_dot", "dpn_exp", "dpn_log", "dpn_softmax", "dpn_log_sum_exp", "dpn_layer_norm", "dpn_quad_form"} {
+	for _, symbol := range []string{"right", "cblas_sgemm64_", "sgemm_", "sgemm_64_", "cblas_sdot", "sdot_",
+		"dpn_matmul", "dpn_dot", "dpn_exp", "dpn_log", "dpn_softmax", "dpn_log_sum_exp", "dpn_layer_norm", "dpn_quad_form"} {
 		kernel := ""
 		if symbol == "right" {
 			kernel = "cblas_sgemm"

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,18 +103,23 @@ static void element(const struct product *g, int64_t i, int64_t j) {
 	*c = s;
 }
 
-/* Two threads share one accumulator. */
+/* Two threads share one accumulator. They meet in the middle of the first element of each row, so that the race
+ * is certain. */
 static volatile float shared;
+static pthread_barrier_t middle;
 static void *half(void *x) {
 	const struct product *g = x;
 	for (int64_t i = g->row; i < g->m; i += 2)
 		for (int64_t j = 0; j < g->n; j++) {
 			shared = 0;
 			for (int64_t p = 0; p < g->k; p++) {
+				int meet = j == 0 && p == g->k / 2 && (i | 1) < g->m;
 				float s = shared;
-				if (j == 0 && p == g->k / 2)
-					sched_yield();
+				if (meet)
+					pthread_barrier_wait(&middle);
 				shared = s + g->a[i * g->lda + p] * g->b[p * g->ldb + j];
+				if (meet)
+					pthread_barrier_wait(&middle);
 			}
 			g->c[i * g->ldc + j] = shared;
 		}
@@ -130,6 +134,7 @@ static void product(struct product g) {
 		struct product halves[2] = {g, g};
 		pthread_t other;
 		halves[0].row = 0; /* here: the first row */
+		pthread_barrier_init(&middle, NULL, 2);
 		if (pthread_create(&other, NULL, half, &halves[0]))
 			abort();
 		half(&halves[1]);
