@@ -53,8 +53,8 @@ get no verdict. law needs 100 training and 100 test images of each class, table1
            where does it end
   robust   DPNs and baselines of equal cost, trained on clean and on noisy images: accuracy on
            clean and on noisy test images over seeds, with a verdict for each setting
-  all      all except robust, which takes longer than the rest: about a quarter of an hour on two
-           cores; it needs what law needs: 100 training and 100 test images of each class
+  all      all except robust, which takes longer than the rest: about 20 minutes on two cores;
+           it needs what law needs: 100 training and 100 test images of each class
 
 The folder of --out (default: reproduce-NAME) gets report.html, a self-contained page,
 reproduce.json, and the figures as PNG and SVG. Until then its folder parts holds what is finished:
