@@ -28,6 +28,8 @@ type Settings struct {
 	Pinned      bool    `json:"pinned"`
 	Memory      int     `json:"memory,omitempty"` // bytes for streams; 0: a quarter of what is available
 	Slow        int     `json:"slow,omitempty"`   // how often each call repeats its work, to test comparisons
+
+	Beside *Product `json:"-"` // of another library, in suite gemm
 }
 
 // defaults of every extent. Four passes give 8 samples even to the longest rows, which are
@@ -98,6 +100,9 @@ func (s *Settings) resolve() (*plan, error) {
 		if rows, err = s.shapes(); err != nil {
 			return nil, err
 		}
+	}
+	if s.Beside != nil {
+		rows = s.Beside.beside(rows)
 	}
 	m := sysinfo.ReadMachine()
 	p := &plan{memory: memoryOf(&m, s.Memory)}

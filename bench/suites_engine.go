@@ -87,9 +87,39 @@ func gemmSuite() []benchmark {
 	return all
 }
 
+// Product is a matrix product of another library, which is timed beside ours in suite gemm.
+type Product struct {
+	Name string // of its rows
+
+	// MatMul computes C = A B on a number of threads. All are row-major.
+	MatMul func(c, a, b engine.Matrix, threads int)
+
+	// Serial says that the number of threads cannot be set.
+	Serial bool
+}
+
+// beside adds the product to rows, one to each plain product of ours.
+func (p *Product) beside(rows []benchmark) []benchmark {
+	var all []benchmark
+	for _, g := range rows {
+		all = append(all, g)
+		if g.suite == "gemm" && g.name == "plain nn" {
+			shape := g.paramMap()
+			other := gemmBy(g.extent, "plain nn", [3]int{shape["m"], shape["k"], shape["n"]}, p)
+			other.name, other.fastest, other.serial = p.Name, true, p.Serial
+			all = append(all, other)
+		}
+	}
+	return all
+}
+
 // gemm is C = A B: packed has B packed once, plain packs it at every call; the letters say
 // whether A and B are read as stored (n) or transposed (t).
-func gemm(x Extent, form string, m, k, n int) benchmark {
+func gemm(x Extent, form string, m, k, n int) benchmark { return gemmBy(x, form, [3]int{m, k, n}, nil) }
+
+// gemmBy is gemm of m x k x n, by another library if there is one.
+func gemmBy(x Extent, form string, shape [3]int, other *Product) benchmark {
+	m, k, n := shape[0], shape[1], shape[2]
 	g := benchmark{
 		suite: "gemm", name: form, extent: x, params: params("m", m, "k", k, "n", n),
 		flop: 2 * float64(m) * float64(k) * float64(n), bytes: 4 * (float64(m)*float64(k) + float64(k)*float64(n) +
@@ -107,24 +137,31 @@ func gemm(x Extent, form string, m, k, n int) benchmark {
 		b := operand(2, k, n, form == "plain nt" || form == "plain tt")
 		c := engine.NewMatrix(m, n)
 		rows, cols := samples(0, 32, m), samples(1, 32, n)
-		want := func(s int) (dot, bound float64) {
+		dot := reference.RowDot
+		if other != nil {
+			dot = reference.DotAnyOrder
+		}
+		want := func(s int) (v, bound float64) {
 			row, col := make([]float64, k), make([]float64, k)
 			for p := range k {
 				row[p], col[p] = float64(a.At(rows[s], p)), float64(b.At(p, cols[s]))
 			}
-			return reference.RowDot(row, col)
+			return dot(row, col)
 		}
 		return func(e *engine.Engine) (*fixture, error) {
 			clobber(c.Data)
 			op := func() error { e.MatMul(c, a, b, false); return nil }
-			if form == "packed" || form == "packed cold" {
+			switch {
+			case other != nil:
+				op = func() error { other.MatMul(c, a, b, e.Threads()); return nil }
+			case form == "packed" || form == "packed cold":
 				p := e.Pack(nil, b)
 				op = func() error { e.MatMulPacked(c, a, p, false); return nil }
 			}
 			return &fixture{op: op, check: func() (string, error) {
 				for s := range rows {
-					dot, bound := want(s)
-					if err := within(fmt.Sprintf("element (%d, %d)", rows[s], cols[s]), c.At(rows[s], cols[s]), dot,
+					v, bound := want(s)
+					if err := within(fmt.Sprintf("element (%d, %d)", rows[s], cols[s]), c.At(rows[s], cols[s]), v,
 						bound); err != nil {
 						return "", err
 					}

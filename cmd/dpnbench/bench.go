@@ -62,9 +62,17 @@ func benchCommand(a *app) *cobra.Command {
   dpnbench bench --full --json full.json       # all sweeps, on one, two and all threads
   dpnbench bench --quick --suite gemm --repetitions 100  # more samples, for a shared machine
   dpnbench bench --quick --go-bench old.txt    # for benchstat
+  dpnbench bench --quick --suite gemm --library libopenblas.so   # needs a program built with -tags foreign
   dpnbench bench compare old.json new.json     # exit status 1 if something got slower`,
 		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return b.run(c.Context()) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if b.library == "" {
+				if err := onlyWith(c.Flags(), "--library", "symbol", "int"); err != nil {
+					return err
+				}
+			}
+			return b.run(c.Context())
+		},
 	}
 	f := c.Flags()
 	f.StringSliceVar(&b.settings.Suites, "suite", nil, "`SUITES` to run (default all)")
@@ -80,6 +88,10 @@ func benchCommand(a *app) *cobra.Command {
 	f.BoolVar(&b.settings.Pinned, "pin", false, "pin each thread to a CPU (Linux)")
 	f.StringVar(&b.html, "html", "", "write a page with figures to `FILE`")
 	f.StringVar(&b.goBench, "go-bench", "", "write the format of Go benchmarks to `FILE`, for benchstat")
+	f.StringVar(&b.library, "library", "", "also time a product of this shared library `FILE` in suite gemm "+
+		"(-tags foreign)")
+	f.StringVar(&b.symbol, "symbol", "cblas_sgemm", "`NAME` of the product, such as sgemm_ or dpn_matmul")
+	f.IntVar(&b.bits, "int", 0, "`BITS` of the library's integers: 32 or 64 (default 64 for names in 64_)")
 	f.IntVar(&b.settings.Slow, "slow", 0, "repeat the work of every call `N` times, to test comparisons")
 	f.IntVar(&b.settings.Memory, "memory", 0, "limit stream buffers to `N` bytes, to test the command")
 	f.MarkHidden("slow")
@@ -96,6 +108,9 @@ type benchmark struct {
 	list        bool
 	html        string
 	goBench     string
+
+	library, symbol string // a foreign product
+	bits            int    // of its integers
 }
 
 func (b *benchmark) resolve() error {
@@ -114,6 +129,11 @@ func (b *benchmark) resolve() error {
 	}
 	if s.Memory < 0 {
 		return fmt.Errorf("--memory %d: expected 0 or more bytes", s.Memory)
+	}
+	if b.library != "" {
+		if err := b.openLibrary(); err != nil {
+			return err
+		}
 	}
 	if t, _ := setting("--tier", b.tier, "DPN_TIER"); t != "" {
 		if _, err := b.tierSetting(); err != nil {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"dpnbench/bench"
 	"dpnbench/engine/check"
 	"dpnbench/internal/foreign"
 	"dpnbench/internal/format"
@@ -130,5 +131,23 @@ func (a *app) libraryVerdict(s *foreign.Symbol, r *check.Report) error {
 	if row.Failed > 0 {
 		return &failedError{fmt.Sprintf("%d of %d cases failed", row.Failed, row.Cases)}
 	}
+	return nil
+}
+
+// openLibrary loads the library of a benchmark into this process.
+func (b *benchmark) openLibrary() error {
+	s, err := librarySymbol(b.library, b.symbol, "", b.bits)
+	switch {
+	case err == nil && !s.IsProduct(), err != nil && strings.HasPrefix(err.Error(), "--symbol"):
+		return fmt.Errorf("--symbol %s: expected a product: cblas_sgemm, sgemm_ (with 64_ at the end for 64-bit integers) "+
+			"or dpn_matmul", b.symbol)
+	case err != nil:
+		return err
+	}
+	if err := s.Open(); err != nil {
+		return err
+	}
+	name := strings.TrimSuffix(filepath.Base(s.Library), ".so")
+	b.settings.Beside = &bench.Product{Name: name + " " + s.Name, MatMul: s.MatMul, Serial: !s.SetsThreads()}
 	return nil
 }

@@ -8,4 +8,6 @@ import "testing"
 func TestNoLibrary(t *testing.T) {
 	fails(t, []string{"check", "--library", "x.so", "--symbol", "f"}, "--library x.so", "go build -tags foreign")
 	fails(t, []string{"check", "--symbol", "f"}, "--symbol f: only with --library")
+	fails(t, []string{"bench", "--library", "x.so"}, "--library x.so", "go build -tags foreign")
+	fails(t, []string{"bench", "--symbol", "f"}, "--symbol f: only with --library")
 }

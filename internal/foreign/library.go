@@ -73,6 +73,7 @@ static void quad_form(void *f, int64_t rows, int64_t n, const float *x, int64_t 
 	int64_t ldp, float *y) {
 	AS(dpn_quad_form, f)(rows, n, x, ldx, mu, p, ldp, y);
 }
+static void set_threads(void *f, long n) { ((void (*)(long))f)(n); } // int is in the same register
 */
 import "C"
 
@@ -81,6 +82,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"dpnbench/engine"
 	"dpnbench/engine/check"
 )
 
@@ -95,7 +97,9 @@ type Symbol struct {
 	Kernel  string // one of Kernels
 	Bits    int    // of the integers of BLAS: 32 or 64
 
-	address unsafe.Pointer
+	address    unsafe.Pointer
+	setThreads unsafe.Pointer // of its library, which takes an int or a long
+	threads    int            // set last
 }
 
 // NewSymbol completes what is empty or 0: the kernel by the name, where that is one of BLAS or of kernels.h;
@@ -141,7 +145,41 @@ func (s *Symbol) Open() error {
 	if s.address = C.dlsym(handle, name); s.address == nil {
 		return fmt.Errorf("--symbol %s: %s", s.Name, C.GoString(C.dlerror()))
 	}
+	for _, setter := range threadSetters {
+		name := C.CString(setter)
+		defer C.free(unsafe.Pointer(name))
+		if s.setThreads = C.dlsym(handle, name); s.setThreads != nil {
+			break
+		}
+	}
 	return nil
+}
+
+// threadSetters are functions of libraries that set their number of threads, the last one of OpenMP.
+var threadSetters = []string{"openblas_set_num_threads", "bli_thread_set_num_threads", "MKL_Set_Num_Threads",
+	"omp_set_num_threads"}
+
+// SetsThreads reports whether the open library has a function that sets its number of threads.
+func (s *Symbol) SetsThreads() bool { return s.setThreads != nil }
+
+// IsProduct reports whether the symbol is a matrix product.
+func (s *Symbol) IsProduct() bool {
+	return s.Kernel == "cblas_sgemm" || s.Kernel == "sgemm_" || s.Kernel == "matmul"
+}
+
+// MatMul computes C = A B by the symbol, which must be a product. All are row-major.
+func (s *Symbol) MatMul(c, a, b engine.Matrix, threads int) {
+	if s.threads != threads && s.setThreads != nil {
+		C.set_threads(s.setThreads, C.long(threads))
+		s.threads = threads
+	}
+	g := check.GemmCall{M: c.Rows, N: c.Cols, K: a.Cols, Alpha: 1, A: a.Data, B: b.Data, C: c.Data, LDA: max(a.RS, 1),
+		LDB: max(b.RS, 1), LDC: max(c.RS, 1)}
+	if s.Kernel == "sgemm_" { // column-major: the transpose of C is the product of the transposes
+		g.ColMajor, g.M, g.N = true, c.Cols, c.Rows
+		g.A, g.LDA, g.B, g.LDB = b.Data, max(b.RS, 1), a.Data, max(a.RS, 1)
+	}
+	s.Gemm(&g)
 }
 
 func floats(x []float32) *C.float { return (*C.float)(unsafe.Pointer(unsafe.SliceData(x))) }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"dpnbench/engine"
 	"dpnbench/engine/check"
 	"dpnbench/internal/testprocess"
 )
@@ -199,6 +200,26 @@ func TestRight(t *testing.T) {
 			if r.Differ > 0 {
 				t.Errorf("%s: other bits: %+v", symbol, r)
 			}
+		}
+	}
+}
+
+// TestMatMul checks that products of all calling conventions multiply row-major matrices.
+func TestMatMul(t *testing.T) {
+	library := kernels(t)
+	a, b := engine.View([]float32{1, 2, 3, 4, 5, 6}, 2, 3), engine.View([]float32{7, 8, 9, 10, 11, 12}, 3, 2)
+	for _, symbol := range []string{"cblas_sgemm64_", "sgemm_", "sgemm_64_", "dpn_matmul"} {
+		s, err := NewSymbol(library, symbol, "", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Open(); err != nil || !s.IsProduct() {
+			t.Fatalf("%s: %v", symbol, err)
+		}
+		c := engine.NewMatrix(2, 2)
+		s.MatMul(c, a, b, 1)
+		if !slices.Equal(c.Data, []float32{58, 64, 139, 154}) {
+			t.Errorf("%s: %v", symbol, c.Data)
 		}
 	}
 }
