@@ -91,8 +91,11 @@ func (a *app) checkLibrary(ctx context.Context, o checkFlags) error {
 
 // libraryArguments are a check of the symbol.
 func libraryArguments(s *foreign.Symbol) []string {
-	return []string{"check", "--library", s.Library, "--symbol", s.Name, "--kernel", s.Kernel,
-		"--int", fmt.Sprint(s.Bits)}
+	args := []string{"check", "--library", s.Library, "--symbol", s.Name, "--kernel", s.Kernel}
+	if s.Bits == 64 {
+		args = append(args, "--int", "64")
+	}
+	return args
 }
 
 // libraryVerdict prints what was found: figures, mistakes, and how results repeat.
@@ -139,8 +142,8 @@ func (b *benchmark) openLibrary() error {
 	s, err := librarySymbol(b.library, b.symbol, "", b.bits)
 	switch {
 	case err == nil && !s.IsProduct(), err != nil && strings.HasPrefix(err.Error(), "--symbol"):
-		return fmt.Errorf("--symbol %s: expected a product: cblas_sgemm, sgemm_ (with 64_ at the end for 64-bit integers) "+
-			"or dpn_matmul", b.symbol)
+		return fmt.Errorf("--symbol %s: expected a product: cblas_sgemm or sgemm_ (with 64-bit integers ending with "+
+			"64_), or dpn_matmul", b.symbol)
 	case err != nil:
 		return err
 	}

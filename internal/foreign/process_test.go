@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,15 +20,18 @@ import (
 )
 
 // kernels compiles testdata/kernels.c.
-func kernels(t *testing.T) string {
+func kernels(t *testing.T) string { return compile(t, "testdata/kernels.c") }
+
+// compile makes a shared library of a C file.
+func compile(t *testing.T, file string) string {
 	t.Helper()
 	compiler, err := exec.LookPath("gcc")
 	if err != nil {
 		t.Skip("needs gcc: ", err)
 	}
 	library := filepath.Join(t.TempDir(), "kernels.so")
-	out, err := exec.Command(compiler, "-O1", "-shared", "-fPIC", "-o", library, "testdata/kernels.c", "-lm",
-		"-lpthread").CombinedOutput()
+	args := []string{"-O1", "-shared", "-fPIC", "-o", library, file, "-lm", "-lpthread"}
+	out, err := exec.Command(compiler, args...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("gcc: %v\n%s", err, out)
 	}
@@ -70,6 +74,36 @@ func run(t *testing.T, s *Symbol, opt check.Options) (*check.FunctionRow, error)
 		return nil, err
 	}
 	return &r.Functions[0], nil
+}
+
+// TestPage checks that the function of docs/checking.md has the verdict that stands there.
+func TestPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/checking.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, code, _ := strings.Cut(string(page), "\n```c\n")
+	code, rest, ok := strings.Cut(code, "\n```\n")
+	dir := t.TempDir()
+	file := filepath.Join(dir, "fast.c")
+	if err := os.WriteFile(file, []byte(code), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	library := compile(t, file)
+	s, err := NewSymbol(library, "fast_matmul", "matmul", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, err := run(t, s, check.Options{})
+	if err != nil || len(row.Findings) != 1 {
+		t.Fatalf("%+v, %v", row, err)
+	}
+	f := row.Findings[0]
+	verdict := fmt.Sprintf("    FAIL %s: %d cases, all with %s\n         %s: %s\n", f.Kind, f.Cases, f.Common,
+		f.Example.Case, f.Example.Reason)
+	if !ok || !strings.Contains(rest, verdict) {
+		t.Errorf("docs/checking.md lacks\n%s", verdict)
+	}
 }
 
 // mutant is a function of testdata/kernels.c with one mistake, and what must be found.
@@ -182,7 +216,8 @@ func found(m mutant, row *check.FunctionRow) bool {
 func TestRight(t *testing.T) {
 	library := kernels(t)
 	for _, symbol := range []string{"right", "cblas_sgemm64_", "sgemm_", "sgemm_64_", "cblas_sdot", "sdot_",
-		"dpn_matmul", "dpn_dot", "dpn_exp", "dpn_log", "dpn_softmax", "dpn_log_sum_exp", "dpn_layer_norm", "dpn_quad_form"} {
+		"dpn_matmul",
+		"dpn_dot", "dpn_exp", "dpn_log", "dpn_softmax", "dpn_log_sum_exp", "dpn_layer_norm", "dpn_quad_form"} {
 		kernel := ""
 		if symbol == "right" {
 			kernel = "cblas_sgemm"
