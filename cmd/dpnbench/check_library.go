@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -101,14 +100,11 @@ func libraryArguments(s *foreign.Symbol) []string {
 // libraryVerdict prints what was found: figures, mistakes, and how results repeat.
 func (a *app) libraryVerdict(s *foreign.Symbol, r *check.Report) error {
 	row := r.Functions[0]
-	ulp := fmt.Sprint(row.MaxULP)
-	if row.MaxULP == math.MaxUint32 { // NaN against a number
-		ulp = "NaN"
-	}
 	threads := strings.Trim(strings.ReplaceAll(fmt.Sprint(row.Threads), " ", ","), "[]")
 	a.table([][]string{
 		{"library", "symbol", "kernel", "threads", "cases", "failed", "ULP", "error/bound", "bytes outside"},
-		{filepath.Base(s.Library), s.Name, s.Kernel, threads, fmt.Sprint(row.Cases), fmt.Sprint(row.Failed), ulp,
+		{filepath.Base(s.Library), s.Name, s.Kernel, threads, fmt.Sprint(row.Cases), fmt.Sprint(row.Failed),
+			fmt.Sprint(row.MaxULP),
 			errorRatio(row.MaxErrorRatio), fmt.Sprint(row.BytesOutside)}})
 	for _, f := range row.Findings {
 		where := ""

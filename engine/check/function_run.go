@@ -15,8 +15,8 @@ type FunctionRow struct {
 	Cases         int       `json:"cases"`
 	Failed        int       `json:"failed"`
 	NotRun        int       `json:"not_run"`         // because too many ended the process
-	MaxULP        uint32    `json:"max_ulp"`         // as in Row
-	MaxErrorRatio float64   `json:"max_error_ratio"` // as in Row
+	MaxULP        uint32    `json:"max_ulp"`         // as in Row, without cases where NaN was the mistake
+	MaxErrorRatio float64   `json:"max_error_ratio"` // the same
 	BytesOutside  int       `json:"bytes_outside"`   // most bytes that a case wrote outside its output
 	Findings      []Finding `json:"findings"`        // that of the most cases first
 	Repeats       []Repeat  `json:"repeats"`
@@ -128,13 +128,18 @@ func (f *Function) try(ctx context.Context, c Case, threads int) (Outcome, error
 	return f.Try(c, threads == 1), nil
 }
 
+// withoutFigures are the kinds of mistakes whose error is not a number.
+var withoutFigures = []string{KindPadding, KindOld, KindAlpha, KindSpecial}
+
 // summarise fills the row and the failures of the report.
 func (row *FunctionRow) summarise(f *Function, all []tried, report *Report) {
 	byKind := map[string][]tried{}
 	for _, t := range all {
 		row.Cases++
-		row.MaxULP = max(row.MaxULP, t.MaxULP)
-		row.MaxErrorRatio = max(row.MaxErrorRatio, t.MaxRatio)
+		if !slices.Contains(withoutFigures, t.Kind) {
+			row.MaxULP = max(row.MaxULP, t.MaxULP)
+			row.MaxErrorRatio = max(row.MaxErrorRatio, t.MaxRatio)
+		}
 		row.BytesOutside = max(row.BytesOutside, t.Outside)
 		if t.Kind == "" {
 			continue

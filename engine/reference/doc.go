@@ -36,6 +36,10 @@
 // The bounds follow the formulas and the order of the operations that the engine defines, which
 // are the same on every tier. They need no measurement and hold for all inputs without overflow.
 //
+// These are the bounds of the engine. Those of anyorder.go hold for float32 kernels of others, in any order of
+// additions, with or without fused multiply-add or wider accumulators: [Gemm], [DotAnyOrder], [SoftmaxAnyOrder],
+// [LogSumExpAnyOrder], [LayerNormAnyOrder] and [QuadFormAnyOrder].
+//
 // # What is here
 //
 // Matrices are blas64.General, vectors are []float64. [Potential] is the mixture of Gaussians with
