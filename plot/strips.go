@@ -29,6 +29,10 @@ type Strip struct {
 	X [][]float32
 }
 
+// squarish is the largest height of the images of a figure over its width, if images are square: a few steps of many
+// images would be a tower.
+const squarish = 1.2
+
 // mostColumns is the largest number of steps in a figure of strips.
 const mostColumns = 12
 
@@ -51,7 +55,7 @@ func (a Strips) layout(width vg.Length) (drawing, error) {
 	}
 	room := width - 2*margin - left - right
 	steps := chosenSteps(len(a.Strips[0].X)-1, min(mostColumns, int(room/(0.9*vg.Centimeter))))
-	cell := min(room/vg.Length(len(steps)), mostCell)
+	cell := min(room/vg.Length(len(steps)), mostCell, squarish*width/vg.Length(len(a.Strips)))
 	side := cell - 2
 	tall := side * vg.Length(a.Rows) / vg.Length(a.Cols)
 	row := tall + gap
