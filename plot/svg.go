@@ -49,6 +49,12 @@ func Embed(f Figure, alt string, wide bool) (Embedded, error) {
 	return out, nil
 }
 
+// HasPanels reports whether a page shows f as an image for each of its panels.
+func HasPanels(f Figure) bool {
+	_, ok := f.(panelled)
+	return ok
+}
+
 func (e *Embedded) addPanels(p panelled, alt string, describe func() string) error {
 	g, err := p.grid()
 	if err != nil {
