@@ -42,6 +42,7 @@ var pageFuncs = template.Funcs{
 	"percent":   percent,
 	"perThread": func(b Bandwidth) string { return FormatBytes(b.PerThread()) },
 	"join":      strings.Join,
+	"words":     report.Words,
 	"threads":   func(n int) string { return format.Count(n, "thread") },
 	"rows":      func(n int) string { return format.Count(n, "row") },
 	"ghz":       func(hz float64) string { return strconv.FormatFloat(hz/1e9, 'f', 2, 64) },
@@ -65,19 +66,30 @@ func WritePage(w io.Writer, r *Report) error {
 		Kind:     "dpnbench benchmark report",
 		Title:    r.Machine.Brand,
 		Facts:    p.facts(),
-		Warnings: r.Warnings,
+		Warnings: warnings(r),
 		Summary:  p.summary(),
 		First:    p.lead(),
 		Sections: sections,
 		Style:    pageStyle,
 	}
-	if r.Partial {
-		out.Warnings = append([]string{sentences.Say("partial", "error", r.Error)}, r.Warnings...)
-	}
 	if len(r.Results) > 0 {
 		out.Script = pageScript
 	}
 	return out.Write(w)
+}
+
+// warnings are those of the report as sentences.
+func warnings(r *Report) (out []string) {
+	if r.Partial {
+		out = append(out, sentences.Say("partial", "error", r.Error))
+	}
+	for _, w := range r.Warnings {
+		if w != "" {
+			w = strings.ToUpper(w[:1]) + w[1:] + "."
+		}
+		out = append(out, w)
+	}
+	return out
 }
 
 // page is a report as the templates show it.
@@ -115,17 +127,21 @@ func (p *page) sections() ([]report.Section, error) {
 			id, title, text string
 			figures         report.Figures
 		}{
-			{"roofline", sentences.Say("roofline title"), sentences.Say("roofline text"), p.otherRooflines()},
+			{"roofline", sentences.Say("roofline title"), sentences.Say("other rooflines"), p.otherRooflines()},
 			{"threads", sentences.Say("threads title"), sentences.Say("threads text"), p.speedUps()},
 			{"ascent", sentences.Say("ascent title"), sentences.Say("ascent text"), p.ascents()},
 			{"growth", sentences.Say("growth title"), sentences.Say("growth text"), p.growths()},
 			{"square", sentences.Say("square title"), sentences.Say("square text"), p.squares()},
 			{"tiers", sentences.Say("tiers title"), sentences.Say("tiers text"), p.comparisons()},
 		} {
-			if len(s.figures) > 0 {
-				out = append(out, report.Section{ID: s.id, Title: s.title,
-					Blocks: []report.Block{report.Text(s.text), s.figures}})
+			switch len(s.figures) {
+			case 0:
+				continue
+			case 1: // its text stands beside it
+				s.figures[0].Caption, s.text = s.text, ""
 			}
+			out = append(out, report.Section{ID: s.id, Title: s.title,
+				Blocks: []report.Block{report.Text(s.text), s.figures}})
 		}
 		if err := add("rows", "All rows"); err != nil {
 			return nil, err

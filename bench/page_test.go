@@ -168,7 +168,8 @@ func TestPage(t *testing.T) {
 	for _, want := range []string{
 		"AMD EPYC 9654", "Zen 4", "go1.26.8", "2026-03-14 15:09 UTC", "12m34s", "3.70 GHz", "between 2.90 and 3.71 GHz",
 		"L1 32 KiB", "generic, not neon", "unsteady, within 14%; other processes used 17% of a core",
-		"dpnbench bench --full --threads 1,2,4 --json", "avx512 on 4 threads", "ideal", "k, components", "plain " +
+		`dpnbench bench <span class="word">--full</span> <span class="word">--threads</span> 1,2,4`,
+		"avx512 on 4 threads", "ideal", "k, components", "plain " +
 			"nn", "GB/s on 1 thread",
 	} {
 		if !strings.Contains(page, want) {

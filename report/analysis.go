@@ -154,6 +154,9 @@ func (a Analysis) steps() (Shown, error) {
 	if !a.ascends() {
 		return Shown{}, errNoAscent
 	}
+	if len(a.Study.Steps) == 2 {
+		return Shown{}, errors.New(a.text().Say("one step"))
+	}
 	f := plot.Steps{Title: a.title(a.text().Say("steps title")), Intervals: intervals(a.Study.Steps),
 		Bars: FuzzinessBars}
 	for _, l := range a.Study.Steps {
@@ -369,14 +372,14 @@ func (a Analysis) weights() (Shown, error) {
 	for _, w := range a.Study.Landscape.Weights {
 		f.C = append(f.C, math.Log(max(w, math.SmallestNonzeroFloat64)))
 	}
-	if _, equal := a.shares(); equal != "" {
-		return Shown{}, errors.New(a.text().Say("equal weights", "weight", equal))
-	}
-	if w, order := a.Study.Landscape.Weights, a.Study.Landscape.Order; a.carriers() > nearlyEqual*float64(len(w)) {
-		return Shown{}, errors.New(a.text().Say("alike weights", "most", w[order[0]], "least", w[order[len(w)-1]]))
+	if _, alike := a.shares(); alike != "" {
+		return Shown{}, errors.New(alike)
 	}
 	return Shown{Figure: f, Caption: a.text().Say("weights caption")}, nil
 }
+
+// idleShare is the share of the components from which leaving others out is not worth a figure.
+const idleShare = 0.9
 
 // work shows how many components are active and how many are computed.
 func (a Analysis) work() (Shown, error) {
@@ -390,14 +393,19 @@ func (a Analysis) work() (Shown, error) {
 	}
 	f := plot.Lines{Title: a.text().Say("work title", "name", a.name()), X: "ascent step", Y: a.text().Say("work y"),
 		LinearX: true, LogY: true, From: 1, To: float64(k)}
-	if last := steps[len(steps)-1]; last.Active > 0.99*float64(k) && steps[0].Active > 0.99*float64(k) {
-		return Shown{}, errors.New("every component is active in every step")
+	least := float64(k)
+	for _, s := range steps {
+		least = min(least, s.Computed)
+	}
+	if least > idleShare*float64(k) {
+		return Shown{}, errors.New(a.text().Say("work idle", "all", least == float64(k), "least", least,
+			"components", k))
 	}
 	lines := []struct {
 		name string
 		y    func(ascent.StepWork) float64
 	}{
-		{"responsibility above 0", func(s ascent.StepWork) float64 { return s.Active }},
+		{"responsibility not negligible", func(s ascent.StepWork) float64 { return s.Active }},
 		{"computed by the sparse route", func(s ascent.StepWork) float64 { return s.Computed }},
 		{"by the dense route", func(ascent.StepWork) float64 { return float64(k) }},
 	}
@@ -423,11 +431,16 @@ func (a Analysis) carriers() float64 {
 	return math.Exp(h)
 }
 
-// heaviest returns at most most components by weight, and a sentence if that leaves some out.
+// heaviest returns at most most components by weight, or by number if their weights are alike, and a sentence if
+// that leaves some out.
 func (a Analysis) heaviest(most int) (order []int, left string) {
-	order = a.Study.Landscape.Order
+	order = slices.Clone(a.Study.Landscape.Order)
+	_, alike := a.shares()
+	if alike != "" {
+		slices.Sort(order)
+	}
 	if len(order) > most {
-		left = a.text().Say("heaviest of", "shown", most, "components", len(order))
+		left = a.text().Say("heaviest of", "shown", most, "components", len(order), "alike", alike != "")
 		order = order[:most]
 	}
 	return order, left
@@ -462,23 +475,26 @@ func equalSpectra(spectra []study.Spectrum) bool {
 }
 
 // shares returns a caption for each component: its number and its weight, all with the same
-// number of decimals. If all weights print the same, it returns that weight.
-func (a Analysis) shares() (captions []string, equal string) {
+// number of decimals. If the weights are alike, it leaves them out and returns a sentence that says so.
+func (a Analysis) shares() (captions []string, alike string) {
 	w, order := a.Study.Landscape.Weights, a.Study.Landscape.Order
 	heaviest := 100 * w[order[0]]
 	decimals := max(0, 2-int(math.Floor(math.Log10(heaviest)+1e-3))) // rounding may turn 1 into 0.99999
 	share := func(i int) string { return fmt.Sprintf("%.*f%%", decimals, 100*w[i]) }
-	if heaviest := share(order[0]); heaviest == share(order[len(order)-1]) {
-		equal = heaviest
+	switch most, least := share(order[0]), share(order[len(order)-1]); {
+	case most == least:
+		alike = a.text().Say("equal weights", "weight", most)
+	case a.carriers() > nearlyEqual*float64(len(w)):
+		alike = a.text().Say("alike weights", "most", most, "least", least)
 	}
 	for i := range w {
 		caption := fmt.Sprint(i)
-		if equal == "" {
+		if alike == "" {
 			caption += ": " + share(i)
 		}
 		captions = append(captions, caption)
 	}
-	return captions, equal
+	return captions, alike
 }
 
 func (a Analysis) centres() (Shown, error) {
@@ -487,21 +503,21 @@ func (a Analysis) centres() (Shown, error) {
 	}
 	mu := a.Model.Potential().Centres()
 	order, left := a.heaviest(mostCentres)
-	captions, equal := a.shares()
-	f := plot.Gallery{Title: a.text().Say("centres title", "name", a.name()), Note: a.equally(equal),
+	captions, alike := a.shares()
+	f := plot.Gallery{Title: a.text().Say("centres title", "name", a.name()), Note: sentence(alike),
 		Rows: a.Model.Shape.Rows, Cols: a.Model.Shape.Cols, Scale: levels}
 	for _, i := range order {
 		f.Images = append(f.Images, plot.Image{Caption: captions[i], X: [][]float32{a.visible(mu.Row(i))}})
 	}
-	return Shown{Figure: f, Wide: len(order) > 30, Caption: a.text().Say("centres caption", "left", left)}, nil
+	return Shown{Figure: f, Wide: len(order) > 30,
+		Caption: a.text().Say("centres caption", "alike", alike != "", "left", left)}, nil
 }
 
-// equally is a sentence about weights that are all equal, or "".
-func (a Analysis) equally(weight string) string {
-	if weight == "" {
+// sentence is a text with a capital and a full stop; "" stays.
+func sentence(text string) string {
+	if text == "" {
 		return ""
 	}
-	text := a.text().Say("equal weights", "weight", weight)
 	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
 
@@ -541,7 +557,7 @@ func (a Analysis) variance() (Shown, error) {
 		return Shown{}, errors.New("no precision has an inverse")
 	}
 	order, left := a.heaviest(mostMaps)
-	captions, equal := a.shares()
+	captions, alike := a.shares()
 	f := plot.Maps{Title: a.text().Say("variance title", "name", a.name()), Rows: a.Model.Shape.Rows,
 		Cols:  a.Model.Shape.Cols,
 		Scale: plot.Scale{Unit: a.text().Say("variance unit", "mean", a.Model.Shape.Channels > 1)}}
@@ -566,6 +582,6 @@ func (a Analysis) variance() (Shown, error) {
 		}
 	}
 	f.Log = hi > 10*lo
-	f.Note = a.text().Say("variance note", "equal", a.equally(equal), "singular", len(l.Singular))
+	f.Note = a.text().Say("variance note", "alike", sentence(alike), "singular", len(l.Singular))
 	return Shown{Figure: f, Wide: len(order) > 30, Caption: a.text().Say("variance caption", "left", left)}, nil
 }

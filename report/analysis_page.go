@@ -127,7 +127,8 @@ func figureBlocks(figures []AnalysisFigure, part string) []Block {
 // figureWords are what a page calls figures that it leaves out; their names are those of files.
 var figureWords = map[string]string{
 	"confusion": "the confusion matrix", "layers": "D over the layers", "steps": "D over the ascent steps",
-	"curve": "D over the number of samples", "pca": "principal components", "strips": "steps of the ascent",
+	"curve": "D over the number of samples", "weights": "weights of the components",
+	"pca": "principal components", "strips": "steps of the ascent",
 	"paths": "trajectories", "spectra": "eigenvalues", "centres": "the centres",
 	"variance": "variance of each pixel", "moves": "centres before and after training",
 	"work": "active components", "loads": "the load of each layer", "epochs": "D over the epochs",
@@ -195,7 +196,8 @@ func (a Analysis) facts() []Fact {
 		{"Preset", fmt.Sprintf("%s, %s parameters", c.Preset, format.Thousands(m.Parameters()))},
 		{"Features", featuresFact(m)},
 		{"Potential", fmt.Sprintf("k = %d components, precisions %s", c.Components, formFact(c))},
-		{"Ascent", fmt.Sprintf("n = %d steps, α = %s", c.Steps, format.Significant(float64(m.Potential().Alpha())))},
+		{"Ascent", fmt.Sprintf("n = %s, α = %s", format.Count(c.Steps, "step"),
+			format.Significant(float64(m.Potential().Alpha())))},
 		{"Gradient", gradient},
 		{"Statistics", draws + subsets},
 		{"Machine", machineFact(a.Tier, a.Threads)},
@@ -404,7 +406,7 @@ func lawTable(laws []NamedLaw) Table {
 	for _, l := range laws {
 		t.Rows = append(t.Rows, Row{Cells: []string{
 			l.Over, fmt.Sprint(l.Law.Points), cell(l.Law.Rho), intervalCell(l.Law.RhoCI),
-			cell(float64(l.Law.Pearson)), l.Law.Shape(), l.Verdict(),
+			cell(float64(l.Law.Pearson)), l.Law.Shape(), l.reasoned(),
 		}})
 	}
 	return t
@@ -446,6 +448,20 @@ func (l NamedLaw) Verdict() string {
 		return "yes"
 	}
 	return "no"
+}
+
+// reasoned is the verdict, and why it is no.
+func (l NamedLaw) reasoned() string {
+	verdict := l.Verdict()
+	switch {
+	case verdict != "no":
+		return verdict
+	case l.Law.Shape() == separation.Convex, l.Law.Shape() == separation.Concave:
+		return text.Say("law bends")
+	case len(l.Law.RhoCI) != 2 || l.Law.RhoCI[1] >= 1:
+		return text.Say("law may not fall")
+	}
+	return text.Say("law scatters")
 }
 
 // walk is the walk through the ascents that the study traced.
@@ -497,7 +513,8 @@ func (a Analysis) componentBlocks() []Block {
 	order, left := a.heaviest(mostRows)
 	t := Table{Columns: []Column{{Name: "component"}, {"weight", true}, {"largest λ", true}, {"smallest λ", true},
 		{"condition", true}, {"α λ", true}}}
-	t.Caption = a.text().Say("component table")
+	_, alike := a.shares()
+	t.Caption = a.text().Say("component table", "alike", alike != "")
 	if left != "" {
 		t.Caption += ". " + strings.TrimSuffix(left, ".")
 	}
@@ -530,6 +547,23 @@ func (a Analysis) componentBlocks() []Block {
 	return out
 }
 
+// dropEmpty removes the columns in which nothing was measured.
+func (t *Table) dropEmpty() {
+	for j := len(t.Columns) - 1; j > 0; j-- {
+		if !slices.ContainsFunc(t.Rows, func(r Row) bool { return r.Cells[j] != "–" }) {
+			t.drop(j)
+		}
+	}
+}
+
+// drop removes a column.
+func (t *Table) drop(j int) {
+	t.Columns = slices.Delete(t.Columns, j, j+1)
+	for i := range t.Rows {
+		t.Rows[i].Cells = slices.Delete(t.Rows[i].Cells, j, j+1)
+	}
+}
+
 // dropConstant removes the columns, but for the first one, whose cells are all the same, and returns their names
 // and values.
 func (t *Table) dropConstant() (same []string) {
@@ -539,10 +573,7 @@ func (t *Table) dropConstant() (same []string) {
 			continue
 		}
 		same = append(same, t.Columns[j].Name+" "+value)
-		t.Columns = slices.Delete(t.Columns, j, j+1)
-		for i := range t.Rows {
-			t.Rows[i].Cells = slices.Delete(t.Rows[i].Cells, j, j+1)
-		}
+		t.drop(j)
 	}
 	slices.Reverse(same)
 	return same

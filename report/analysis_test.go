@@ -78,7 +78,7 @@ func TestAnalysisPage(t *testing.T) {
 	}
 	a := studied(t, func(*dpn.Config) {})
 	missing := map[string]string{ // of a network that has not learned: they would be of one value
-		"weights": "all components have a weight of 10.0%", "work": "every component is active in every step",
+		"weights": "all components have a weight of 10.0%", "work": "every component is computed in every step",
 	}
 	for _, f := range a.Figures() {
 		if f.Missing != nil {
@@ -210,9 +210,19 @@ func TestAnalysisSummary(t *testing.T) {
 	for i := range l.Weights {
 		l.Weights[i], l.Order[i] = 0.1*(1-1e-7*float64(i)), i
 	}
-	if captions, equal := a.shares(); captions[3] != "3" || equal != "10.0%" {
-		t.Errorf("equal weights: %q %q", captions[3], equal)
+	if captions, alike := a.shares(); captions[3] != "3" || alike != "all components have a weight of 10.0%" {
+		t.Errorf("equal weights: %q %q", captions[3], alike)
 	}
+	l.Weights[0], l.Weights[9] = 0.102, 0.098
+	l.Order[0], l.Order[1] = 1, 0
+	if captions, alike := a.shares(); captions[3] != "3" ||
+		alike != "the weights of all components are alike, from 9.8% to 10.0%" {
+		t.Errorf("alike weights: %q %q", captions[3], alike)
+	}
+	if order, left := a.heaviest(2); order[0] != 0 || left != "These are 2 of 10 components." {
+		t.Errorf("alike weights: %v %q", order, left)
+	}
+	l.Order[0], l.Order[1] = 0, 1
 	l.Weights[0], l.Weights[9] = 0.1991, 0.0009
 	if captions, equal := a.shares(); captions[0] != "0: 19.9%" || captions[9] != "9: 0.1%" || equal != "" {
 		t.Errorf("%q, %q %q", captions[0], captions[9], equal)

@@ -77,7 +77,7 @@ func (a Analysis) classTable() Table {
 		}
 		row := []string{label(by, y), format.Thousands(s.Samples), format.Thousands(s.Right), "–", "–", "–"}
 		if s.Accuracy != nil {
-			row[3], row[4] = percent(*s.Accuracy), percent(s.CI[0])+" to "+percent(s.CI[1])
+			row[3], row[4] = percent(*s.Accuracy), percentInterval(*s.CI)
 		}
 		most := 0
 		for p := range by.Confusion {

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	_ "embed"
+	"errors"
 	"fmt"
 	"html"
 	htmltemplate "html/template"
@@ -35,6 +36,10 @@ var pageFuncs = template.Funcs{
 	"style":      func() htmltemplate.CSS { return pageStyle },
 	"walkStyle":  func() htmltemplate.CSS { return htmltemplate.CSS(walkCSS) },
 	"walkScript": func() htmltemplate.JS { return htmltemplate.JS(walkJS) },
+	"formulas":   formulas,
+	"words":      Words,
+	"long":       func(text string) bool { return utf8.RuneCountInString(text) > longFact },
+	"apart":      apart,
 }
 
 var pageTemplate = template.HTML(pageFuncs).Parse("page", pageText)
@@ -191,6 +196,9 @@ func (p Page) view() (pageView, error) {
 		first, err := p.First.view(&b)
 		if err != nil {
 			return v, err
+		}
+		if plot.HasPanels(p.First[0].Figure) {
+			return v, errors.New("the figure beside the summary has panels, which have no room there")
 		}
 		v.First = first.Markup
 	}

@@ -320,6 +320,11 @@ func TestPageErrors(t *testing.T) {
 	if err := (Page{}).Save(t.TempDir()); err == nil {
 		t.Error("a folder in place of the file: no error")
 	}
+	panels := plot.Training{Epochs: []plot.Epoch{{Epoch: 1}, {Epoch: 2}}}
+	if _, err := (Page{First: Figures{{Figure: panels}}}).html(); err == nil ||
+		!strings.Contains(err.Error(), "panels") {
+		t.Errorf("panels beside the summary: error %v", err)
+	}
 	x, phi := [][]float32{{1}}, []float64{1}
 	walk := func(edit func(w *Walk)) Walk {
 		w := Walk{Rows: 1, Cols: 1, Items: []WalkItem{{X: x, Phi: phi, R: x}}}

@@ -36,16 +36,18 @@ type SeparationEpoch struct {
 
 // Figures returns all figures in the order of the page.
 func (s Separation) Figures() []AnalysisFigure {
-	return []AnalysisFigure{
+	figures := []AnalysisFigure{
 		newFigure("layers", partSeparation, s.layers),
 		newFigure("loads", partSeparation, s.loads),
 		newFigure("curve", partSeparation, s.curve),
 		newFigure("accuracy", partSeparation, s.accuracy),
 		newFigure("compression", partSeparation, s.compression),
 		newFigure("discrimination", partSeparation, s.discrimination),
-		newFigure("epochs", partSeparation, s.epochs),
-		newFigure("pca", partSeparation, s.pca),
 	}
+	if len(s.Epochs) > 1 {
+		figures = append(figures, newFigure("epochs", partSeparation, s.epochs))
+	}
+	return append(figures, newFigure("pca", partSeparation, s.pca))
 }
 
 func (s Separation) title(what string) string {
@@ -133,7 +135,7 @@ func (s Separation) compression() (Shown, error) {
 }
 
 func (s Separation) discrimination() (Shown, error) {
-	f := s.overLayers(text.Say("discrimination title"), "1 - largest cosine of two class means",
+	f := s.overLayers(text.Say("discrimination title"), "1 − largest cosine of class means",
 		s.series("discrimination", 1, func(l separation.Layer) (float64, bool) {
 			return float64(l.Discrimination), true
 		}))
@@ -141,9 +143,6 @@ func (s Separation) discrimination() (Shown, error) {
 }
 
 func (s Separation) epochs() (Shown, error) {
-	if len(s.Epochs) < 2 {
-		return Shown{}, errors.New("there is one epoch")
-	}
 	f := plot.Lines{Title: s.title(text.Say("epochs title")), X: "epoch", Y: "fuzziness D (log scale)", LinearX: true,
 		LogY: true}
 	for i, l := range s.Depth.Layers {
@@ -328,6 +327,7 @@ func (s Separation) depthTable() Table {
 		}
 		t.Rows = append(t.Rows, Row{Cells: cells})
 	}
+	t.dropEmpty()
 	return t
 }
 
@@ -343,7 +343,7 @@ func (s Separation) ckaTable() *Table {
 		t.Columns = append(t.Columns, Column{l.Name, true})
 		cells := []string{l.Name}
 		for _, v := range s.Depth.CKA[i] {
-			cells = append(cells, cell(float64(v)))
+			cells = append(cells, format.Number(float64(v), 3))
 		}
 		t.Rows = append(t.Rows, Row{Cells: cells})
 	}

@@ -96,7 +96,7 @@ func (u Uncertainty) unknownSentence() string {
 	var auroc, accepted []string
 	for _, t := range u.unknownTasks() {
 		auroc = append(auroc, fmt.Sprintf("%s (%s)", format.Number(t.Scores[at].AUROC, 3), t.Name))
-		accepted = append(accepted, percent(t.Scores[at].FPR)+" of "+t.Name)
+		accepted = append(accepted, fmt.Sprintf("%s (%s)", percent(t.Scores[at].FPR), t.Name))
 	}
 	threshold := ""
 	if limit := u.unknownTasks()[0].Scores[at].Limit; limit.IsFinite() {
@@ -135,7 +135,8 @@ func (u Uncertainty) hardSentence() string {
 		best := t.Scores[t.Best()]
 		if best.AUROC < hardAUROC {
 			name := u.Study.Scores[t.Best()].Name
-			hard = append(hard, fmt.Sprintf("%s (best: %s, AUROC %s)", t.Name, name, format.Number(best.AUROC, 3)))
+			hard = append(hard, fmt.Sprintf("%s (best: “%s”, AUROC %s)", t.Name, name,
+				format.Number(best.AUROC, 3)))
 		}
 	}
 	if len(hard) == 0 {
@@ -220,7 +221,7 @@ func (u Uncertainty) histogram(t *study.UncertaintyTask, score, unknown string) 
 	f := plot.Histogram{
 		Title: u.text().Say("histogram title", "score", kind.Name, "known", known, "unknown", unknown, "name",
 			u.name()),
-		X: formula(kind) + scoreUnits[kind.Name],
+		X: kind.Name + scoreUnits[kind.Name],
 		Samples: []plot.Sample{
 			{Name: known, Values: raw(kind, t.Accepted[at])}, {Name: unknown, Values: raw(kind, t.Refused[at])},
 		},
@@ -229,8 +230,8 @@ func (u Uncertainty) histogram(t *study.UncertaintyTask, score, unknown string) 
 		f.Mark = &plot.Level{Name: threshold, Y: float64(d.Limit)}
 	}
 	return Shown{Figure: f,
-		Caption: u.text().Say("histogram caption", "score", kind.Name, "known", known, "unknown", what, "auroc",
-			d.AUROC, "fpr", d.FPR)}, nil
+		Caption: u.text().Say("histogram caption", "score", kind.Name, "formula", kind.Symbol, "known", known,
+			"unknown", what, "auroc", d.AUROC, "fpr", d.FPR)}, nil
 }
 
 // raw returns the scores themselves: those that fall with confidence are stored negated.
@@ -390,7 +391,6 @@ func UncertaintyPage(u Uncertainty, figures []AnalysisFigure) Page {
 		p.First, figures = first(figures, "histogram-"+tasks[len(tasks)-1].Name)
 	}
 	add := func(part string, blocks ...Block) {
-		blocks = append(blocks, figureBlocks(figures, part)...)
 		p.Sections = append(p.Sections, Section{Title: u.text().Say(part), Blocks: blocks})
 	}
 	misclassified := u.text().Say("misclassified")
@@ -400,19 +400,27 @@ func UncertaintyPage(u Uncertainty, figures []AnalysisFigure) Page {
 	auroc := u.scoreTable("AUROC", func(d study.ScoreDetection) string { return format.Number(d.AUROC, 3) })
 	fpr := u.scoreTable(u.text().Say("fpr table"), func(d study.ScoreDetection) string { return percent(d.FPR) })
 	add(partUnknown, append([]Block{Text(u.text().Say("scores", "falling", u.falling()))},
-		Beside([]Block{auroc}, []Block{fpr})...)...)
-	add(partMisclassified, Text(misclassified))
-	add(partCalibration, append([]Block{Text(u.text().Say("calibration method"))},
-		Beside([]Block{u.calibrationTable()}, []Block{u.binTable()})...)...)
+		append(Beside([]Block{auroc}, []Block{fpr}), figureBlocks(figures, partUnknown)...)...)...)
+	add(partMisclassified, append([]Block{Text(misclassified)}, figureBlocks(figures, partMisclassified)...)...)
+	add(partCalibration, append([]Block{Text(u.text().Say("calibration method")), u.calibrationTable()},
+		Beside([]Block{u.binTable()}, figureBlocks(figures, partCalibration))...)...)
 	add("part numbers", Text(u.text().Say("every number")), u.fullTable())
 	return p
+}
+
+// taskName is what tables call a task.
+func taskName(t study.UncertaintyTask) string {
+	if t.Name == misreadTask {
+		return "misclassified"
+	}
+	return t.Name
 }
 
 // scoreTable has a row for each score and a column for each task.
 func (u Uncertainty) scoreTable(caption string, cell func(study.ScoreDetection) string) Table {
 	t := Table{Caption: caption, Columns: []Column{{Name: "score"}}}
 	for _, task := range u.Study.Tasks {
-		t.Columns = append(t.Columns, Column{task.Name, true})
+		t.Columns = append(t.Columns, Column{taskName(task), true})
 	}
 	for i, kind := range u.Study.Scores {
 		row := Row{Cells: []string{formula(kind)}}
@@ -436,7 +444,7 @@ func (u Uncertainty) fullTable() Table {
 				limit = format.Significant(float64(d.Limit))
 			}
 			t.Rows = append(t.Rows, Row{Cells: []string{
-				task.Name, u.Study.Scores[i].Name, format.Thousands(d.Known), format.Thousands(d.Unknown),
+				taskName(task), u.Study.Scores[i].Name, format.Thousands(d.Known), format.Thousands(d.Unknown),
 				format.Number(d.AUROC, 4), shareInterval(d.AUROCCI, 4), percent(d.FPR), percentInterval(d.FPRCI), limit,
 			}})
 		}
@@ -475,7 +483,9 @@ func (u Uncertainty) binTable() Table {
 }
 
 // percentInterval prints an interval of shares in percent.
-func percentInterval(ci [2]float64) string { return percent(ci[0]) + " to " + percent(ci[1]) }
+func percentInterval(ci [2]float64) string {
+	return format.Number(100*ci[0], 1) + " to " + percent(ci[1])
+}
 
 func (u Uncertainty) facts() []Fact {
 	m := u.Model

@@ -54,9 +54,10 @@ func TestUncertaintyPage(t *testing.T) {
 		t.Errorf("figures %s, want %s", got, want)
 	}
 	page := uncertaintyHTML(t, u)
-	contains(t, page, "How well raw on small detects what it does not know", "Figure 8.", "φ(x_0)", "by chance",
+	contains(t, page, "How well raw on small detects what it does not know", "Figure 8.",
+		"φ(x<sub>0</sub>)", "by chance",
 		"Scores chosen on", "validation images", "every level as likely",
-		"For displacement, scaled, entropy_0, entropy_n lower is better")
+		"For the scores displacement, scaled, entropy_0, entropy_n lower is better")
 	if uncertaintyHTML(t, u) != page {
 		t.Error("the same numbers give other bytes")
 	}
@@ -78,8 +79,9 @@ func TestUncertaintySummary(t *testing.T) {
 			s.Tasks[i].Scores[j].Detection, s.Tasks[i].Scores[j].Limit = &d, 12
 		}
 	}
-	contains(t, text(), "use displacement (how far the ascent moves the features): AUROC 0.900 (uniform), 0.900 "+
-		"(inverted)", "Reject images with a score above 12.0", "25.0% of rotated",
+	contains(t, text(), "use the score “displacement” (how far the ascent moves the features): AUROC 0.900 "+
+		"(uniform), 0.900 (inverted)", "Reject images with a score above 12.0",
+		"accepts, of the unknown ones, 25.0% (uniform), 25.0% (inverted), 25.0% (rotated).",
 		"is better: 0.900 (0.800 to 0.950)") // the first among equals is not the one chosen
 	s.Tasks[3].Scores[6].AUROC = 0.91
 	if got := text(); strings.Contains(got, "is better") || strings.Contains(got, "No score detects") {
@@ -89,7 +91,7 @@ func TestUncertaintySummary(t *testing.T) {
 		s.Tasks[2].Scores[j].AUROC = 0.6
 	}
 	s.Tasks[0].Scores[2].Limit = separation.Float(math.Inf(1))
-	contains(t, text(), "No score detects these well: rotated (best: phi_0, AUROC 0.600)")
+	contains(t, text(), "No score detects these well: rotated (best: “phi_0”, AUROC 0.600)")
 	if strings.Contains(text(), "Reject") {
 		t.Errorf("an infinite threshold is named: %s", text())
 	}

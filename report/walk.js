@@ -5,7 +5,7 @@ for (const walk of document.querySelectorAll('.walk')) {
   const part = Object.fromEntries([...walk.querySelectorAll('[data-part]')].map(e => [e.dataset.part, e]));
   const pen = part.image.getContext('2d');
   const { width, height } = part.image;
-  const text = v => String(Number(v.toPrecision(5))).replace('-', '−');
+  const text = v => String(Number(v.toPrecision(4))).replace('-', '−');
   let timer = 0;
 
   // The chart of φ: 50 to 310 across, 120 up to 10.

@@ -124,7 +124,9 @@ func judgeDimension(Results) judged {
 	n := 4 * (small.Components*small.Dim*(small.Dim+1) + 784*small.Dim)
 	cost, memory := float64(a)/float64(b), float64(m)/float64(n)
 	j := judged{numbers: numbers(a, m, b, n), verdict: NotReproduced,
-		measured: fmt.Sprintf("%d multiply-adds and %d bytes on 784 pixels, %d and %d on 64 features", a, m, b, n),
+		measured: fmt.Sprintf("%.0f million multiply-adds and %.1f MB on 784 pixels, "+
+			"%.2f million and %.2f MB on 64 features",
+			float64(a)/1e6, float64(m)/1e6, float64(b)/1e6, float64(n)/1e6),
 		why: fmt.Sprintf("%.0f times less cost and %.0f times less memory: the ascent takes k d² n multiply-adds and "+
 			"k d² numbers.", cost, memory)}
 	switch {

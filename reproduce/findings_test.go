@@ -222,12 +222,12 @@ func results(rises bool) Results {
 func TestFindingsAreThoseOfTheRun(t *testing.T) {
 	sentencesOf := map[bool][]string{
 		false: {
-			"Along the steps of the untrained potential D falls: 4.0 at x_0",
+			"Along the steps of the untrained potential D falls: 4.0 at x<sub>0</sub>",
 			"whose centres do not depend on labels: D falls.",
 			"D falls as the number of images grows: 4.00 with 32",
 			"D falls along the steps of trained potentials",
 			"2 of 2 trainings with published settings follow the law, and 1 of 1 of other networks",
-			"2 of 2 trainings follow it; Pearson -1.000, at most -0.99 in 2",
+			"2 of 2 trainings follow it; Pearson −1.000, at most −0.99 in 2",
 			"The other networks also follow it: no BatchNorm: follows.",
 			"at its end; it is at most -0.99 from epoch 30 on.",
 			"has 10% (equal shares: 10%)",
@@ -270,12 +270,12 @@ func TestFindingsAreThoseOfTheRun(t *testing.T) {
 			"With BatchNorm and ReLU, each layer lowers D by about the same factor.",
 		},
 		true: {
-			"Along the steps of the untrained potential D rises: 1.7 to 2.0 at x_0",
+			"Along the steps of the untrained potential D rises: 1.7 to 2.0 at x<sub>0</sub>",
 			"whose centres do not depend on labels: D rises.",
 			"D rises as the number of images grows: 2.00 with 32",
 			"D rises along the steps of trained potentials",
 			"0 of 2 trainings with published settings follow the law, and 0 of 1 of other networks",
-			"0 of 2 trainings follow it; Pearson 1.000, at most -0.99 in 0",
+			"0 of 2 trainings follow it; Pearson 1.000, at most −0.99 in 0",
 			"Not all follow it: no BatchNorm: does not fall.",
 			"1.000 at its end.",
 			"Validation loss is below training loss in 0 of 20 epochs",

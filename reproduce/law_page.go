@@ -29,6 +29,9 @@ func lawTable(l *LawResult) report.Table {
 	rows := LawTable(l)
 	t := report.Table{Caption: sentences.Say("law table")}
 	for i, name := range rows[0] {
+		if name == "rho" {
+			name = "ρ"
+		}
 		t.Columns = append(t.Columns, report.Column{Name: name, Number: i > 0 && i < 6})
 	}
 	for i, n := range l.Networks {
@@ -178,7 +181,7 @@ func emerging(l *LawResult) *LawNetwork {
 // emergenceLines is D over the layers after each of some epochs of the first training.
 func emergenceLines(n *LawNetwork) plot.Lines {
 	f := plot.Lines{Title: "D during training: " + n.Name, X: "layer (0: the input)",
-		Y: "separation fuzziness D (log scale)", LinearX: true, LogY: true}
+		Y: "fuzziness D (log scale)", LinearX: true, LogY: true}
 	add := func(name string, d []separation.Float) {
 		s := plot.Series{Name: name, Colour: len(f.Series), Dash: len(f.Series) / 7}
 		for l, v := range d[:len(d)-1] {

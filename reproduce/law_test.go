@@ -195,6 +195,9 @@ func TestLawPage(t *testing.T) {
 			t.Errorf("%s: %v", f.Name, err)
 		}
 	}
+	if first := Page(Results{Law: r.Law}, nil).First; len(first) != 1 || plot.HasPanels(first[0].Figure) {
+		t.Errorf("%d figures beside the summary, or panels", len(first))
+	}
 	row := lawTable(r.Law).Rows[0]
 	if text := strings.Join(row.Cells, "|"); row.Said != "follows" || !strings.Contains(text, "straight|law") {
 		t.Errorf("%q, cells %s", row.Said, text)

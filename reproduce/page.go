@@ -10,6 +10,7 @@ import (
 
 	"dpnbench/dpn/separation"
 	"dpnbench/internal/prose"
+	"dpnbench/plot"
 	"dpnbench/report"
 )
 
@@ -43,8 +44,10 @@ func Page(r Results, facts []report.Fact) report.Page {
 		}
 	}
 	figures := Figures(r)
-	if len(figures) > 0 { // the first one beside the summary
-		p.First, figures = report.Figures{figures[0].Shown}, figures[1:]
+	if i := slices.IndexFunc(figures, func(f Figure) bool { return !plot.HasPanels(f.Figure) }); i >= 0 {
+		// Beside the summary, where panels have no room.
+		p.First = report.Figures{figures[i].Shown}
+		figures = slices.Delete(figures, i, i+1)
 	}
 	shown := func(names ...string) report.Figures {
 		var out report.Figures

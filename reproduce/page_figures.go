@@ -64,7 +64,7 @@ func table1Figures(t *Table1) (out []Figure) {
 
 // stepsFigure shows D over ascent steps.
 func stepsFigure(title string, series []plot.Series) plot.Lines {
-	return plot.Lines{Title: title, X: "ascent step", Y: "separation fuzziness D (log scale)", LinearX: true,
+	return plot.Lines{Title: title, X: "ascent step", Y: "fuzziness D (log scale)", LinearX: true,
 		LogY: true, Bars: report.FuzzinessBars, Series: series}
 }
 
@@ -118,7 +118,7 @@ func risesFigure(f *Field) Figure {
 // samplesFigure is D of a layer over the number of samples.
 func samplesFigure(layers []separation.Layer, name string, points []separation.CurvePoint) plot.Lines {
 	drawn := plot.Series{Name: "random subsets, with their range", Colour: 0}
-	first := plot.Series{Name: "the first n", Colour: 1}
+	first := plot.Series{Name: "the first N", Colour: 1}
 	limit := plot.Series{Name: "estimate for N → ∞", Colour: 2}
 	for _, p := range points {
 		x := float64(p.Samples)
@@ -137,8 +137,8 @@ func samplesFigure(layers []separation.Layer, name string, points []separation.C
 				High: float64(s.CI[1])}
 		}
 	}
-	return plot.Lines{Title: sentences.Say("samples title", "layer", name), X: "images n (log scale)",
-		Y: "separation fuzziness D (log scale)", LogY: true, Series: []plot.Series{drawn, first, limit}}
+	return plot.Lines{Title: sentences.Say("samples title", "layer", name), X: "images N (log scale)",
+		Y: "fuzziness D (log scale)", LogY: true, Series: []plot.Series{drawn, first, limit}}
 }
 
 // stepsSeries is D over steps, with intervals where there are any.

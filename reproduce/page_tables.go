@@ -93,7 +93,7 @@ func lawCells(l *separation.Law) []string {
 	return []string{fmt.Sprintf("%.3f", l.Rho), between("%.3f", l.RhoCI), number("%.4f", l.Pearson), l.Shape()}
 }
 
-var lawColumns = []report.Column{{Name: "rho", Number: true}, {Name: "95% interval", Number: true},
+var lawColumns = []report.Column{{Name: "ρ", Number: true}, {Name: "95% interval", Number: true},
 	{Name: "Pearson", Number: true}, {Name: "shape"}}
 
 // follows is the verdict on a law.
@@ -103,6 +103,8 @@ func follows(l *separation.Law) (report.Verdict, string) {
 		return report.Unjudged, "no line"
 	case l.Follows():
 		return report.Holds, "follows"
+	case l.Shape() == separation.Untested:
+		return report.Unjudged, "too few points"
 	case l.Rho < 1:
 		return report.Partly, "falls, but not on a line"
 	}

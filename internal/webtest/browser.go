@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -248,11 +249,23 @@ func (b *Browser) CheckWidths(page []byte, figures int) {
 	}
 	b.Open(page, paperWidth, 800)
 	b.Media("print")
-	for _, p := range b.problems(paperWidth, figures) {
+	for _, p := range slices.Concat(b.problems(paperWidth, figures), b.printProblems()) {
 		b.t.Errorf("in print: %s", p)
 	}
 	b.Media("")
 	b.CheckQuiet()
+}
+
+// printProblems names the tables that are wider than their place, as nobody can scroll paper.
+func (b *Browser) printProblems() (problems []string) {
+	b.t.Helper()
+	var wide []string
+	b.Evaluate(`[...document.querySelectorAll('.scroll')].filter(e => e.checkVisibility() &&
+		e.scrollWidth > e.clientWidth + 1).map(e => e.innerText.slice(0, 60))`, &wide)
+	for _, w := range wide {
+		problems = append(problems, fmt.Sprintf("the table is too wide: %q", w))
+	}
+	return problems
 }
 
 // paperWidth is that of A4 without the margins of 14 mm, in CSS pixels.

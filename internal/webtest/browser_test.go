@@ -12,7 +12,9 @@ import (
 func TestProblems(t *testing.T) {
 	b := Start(t)
 	const bad = `<!DOCTYPE html><meta name="viewport" content="width=device-width">
-		<div style="width: 2000px">wide</div><img alt="lost" src="lost.png"><script>nowhere()</script>
+		<div style="width: 2000px">wide</div>
+		<div class="scroll" style="width: 9px"><table><td>table</td></table></div>
+		<img alt="lost" src="lost.png"><script>nowhere()</script>
 		<a href="#" tabindex="2">later</a> <a href="#" tabindex="1" style="outline: none">sooner</a>
 		<details><summary>folded</summary><div style="width: 3000px">inside</div></details>
 		<figure class="first">
@@ -21,12 +23,12 @@ func TestProblems(t *testing.T) {
 		<text x="10" y="40">one</text><text x="12" y="42">two</text></svg></figure>`
 	b.Open([]byte(bad), 390, 900)
 	got := strings.Join(slices.Concat(b.problems(390, 1), b.textProblems("serif"), b.problems(1280, 1),
-		b.focusProblems(), b.noise()), "\n")
+		b.printProblems(), b.focusProblems(), b.noise()), "\n")
 	for _, want := range []string{"the content is 30", "wide", "inside", "0 figures are visible, want 1",
 		`do not load: ["lost"]`,
 		"/lost.png", "404", "outside: cut off here", "overlap: one / two", "7.2 pixels: one",
 		"the first figure ends at", "Tab number 1 reaches element 1", "does not show after 1 ",
-		"nowhere is not defined"} {
+		"nowhere is not defined", "too wide: \"table"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
