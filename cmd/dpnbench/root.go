@@ -145,7 +145,9 @@ func helpCommand(root *cobra.Command) {
 }
 
 // described says whether help describes a command: one that can be called, or a text.
-func described(c *cobra.Command) bool { return c.IsAvailableCommand() || c.IsAdditionalHelpTopicCommand() }
+func described(c *cobra.Command) bool {
+	return c.IsAvailableCommand() || c.IsAdditionalHelpTopicCommand()
+}
 
 func subcommands(c *cobra.Command) []string {
 	var names []string
