@@ -63,10 +63,10 @@ type shownCommand struct {
 	shown []string // among what is printed
 }
 
-// run checks that no line is wider than the terminal, and that each bar ends at 100%.
-func (c shownCommand) run(t *testing.T, columns int) {
+// run checks that no line is wider than the terminal, and that each bar ends at 100%. It returns what was shown.
+func (c shownCommand) run(t *testing.T, columns int) (out string) {
 	t.Helper()
-	out := onTerminal(t, columns, c.args...)
+	out = onTerminal(t, columns, c.args...)
 	for _, want := range c.shown {
 		if !strings.Contains(out, want) {
 			t.Errorf("%v in %d columns: does not show %q", c.args, columns, want)
@@ -87,25 +87,42 @@ func (c shownCommand) run(t *testing.T, columns int) {
 			t.Errorf("%v in %d columns: bar %q ends at %q%%", c.args, columns, bar, ends[bar])
 		}
 	}
+	return out
 }
 
 // TestTerminal runs commands on a narrow, a usual and a wide terminal: on the others than the narrow one, where they
-// have more room, most run only with the long tests.
+// have more room, only those that are quick, and what prints the widest tables. TestDemo has demo. data fetch is not among
+// them: it takes only the published files.
 func TestTerminal(t *testing.T) {
 	long(t)
 	t.Setenv("TERM", "xterm")
 	t.Setenv("NO_COLOR", "")
 	t.Chdir(t.TempDir())
 	data := []string{"--train-size", "300", "--test-size", "200"}
-	model := filepath.Join("30", "model.safetensors")
+	pixels, model := filepath.Join("pixels", dpn.ModelFile), filepath.Join("30", dpn.ModelFile)
+	succeed(t, with([]string{"train", "--preset", "robust-small", "--components", "10", "--rank", "2",
+		"--max-updates", "2", "--out", "pixels"}, data...)...)
+	saveNPY(t, "x.npy", []float32{0, 1, 0, 2, 1, 1, 1, 3, 3, 0, 4, 1}, 6, 2)
+	write(t, "y.csv", []byte("0\n0\n1\n1\n2\n2\n"))
 	for _, columns := range []int{30, 80, 200} {
 		out := func(name string) string { return fmt.Sprint(name, columns) }
 		commands := []shownCommand{
 			{with(with([]string{"train", "--out", out("")}, small...), data...), []string{"epoch"},
 				[]string{"draw digits"}},
 			{[]string{"check", "--quick", "--kernel", "matmul"}, []string{"check"}, []string{"\x1b[32myes\x1b[0m"}},
+			{[]string{"denoise", "--model", pixels, "--corrupt", "gaussian:0.5", "--out", out("d")}, nil,
+				[]string{"denoise /", "gaussian"}},
+			{[]string{"separation", "--features", "x.npy,x.npy", "--labels", "y.csv"}, []string{"separation"},
+				[]string{"effective depth"}},
 		}
-		if columns == 30 || longtest.Asked() {
+		if longtest.Asked() {
+			commands = append(commands,
+				shownCommand{[]string{"sample", "--model", model, "--method", "mala", "--n", "20", "--steps", "100",
+					"--out", out("s")}, []string{"mala"}, nil},
+				shownCommand{[]string{"predict", "--model", model, "--out", out("p") + ".csv"}, []string{"predict"},
+					nil})
+		}
+		if columns == 30 {
 			commands = append(commands,
 				shownCommand{[]string{"analyze", "--model", model, "--draws", "20", "--subsets", "1", "--out",
 					out("a")}, []string{"analyze", "figures"}, []string{"law follows"}},
@@ -113,16 +130,12 @@ func TestTerminal(t *testing.T) {
 				shownCommand{with([]string{"reproduce", "trained", "--presets", "compact", "--seeds", "1", "--epochs",
 					"1", "--out", out("r")}, data...), []string{"trained"}, []string{"figures"}})
 		}
-		if longtest.Asked() {
+		if columns < 200 && longtest.Asked() {
 			commands = append(commands,
 				shownCommand{[]string{"bench", "--quick", "--suite", "gemm", "--filter", "packed/m=128,k=64,n=64",
 					"--threads", "1"}, []string{"bench"}, []string{"m=128,k=64,n=64"}},
 				shownCommand{[]string{"uncertainty", "--model", model, "--out", out("u")}, []string{"uncertainty"},
-					[]string{"AUROC"}},
-				shownCommand{[]string{"sample", "--model", model, "--method", "mala", "--n", "20", "--steps", "100",
-					"--out", out("s")}, []string{"mala"}, nil},
-				shownCommand{[]string{"predict", "--model", model, "--out", out("p") + ".csv"}, []string{"predict"},
-					nil})
+					[]string{"AUROC"}})
 		}
 		for _, c := range commands {
 			c.run(t, columns)

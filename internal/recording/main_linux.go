@@ -65,13 +65,10 @@ func record(args []string, columns int, seconds float64, out string) error {
 		}
 		r.write(last.Sub(begun).Seconds(), string(b[:n]))
 	}
-	if err := c.Wait(); err != nil {
-		return err
-	}
 	took := last.Sub(begun).Seconds()
 	fmt.Printf("%.1f s, without output for %.2f s at most\n", took, still.Seconds())
-	if out == "" {
-		return nil
+	if err := c.Wait(); err != nil || out == "" {
+		return err // it may have been interrupted
 	}
 	svg := r.svg(columns, took, seconds)
 	fmt.Printf("%s: %d bytes, %.1f times as fast\n", out, len(svg), took/seconds)
