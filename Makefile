@@ -2,7 +2,7 @@
 # test-avx512 need emulators, and test-race a C compiler.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-race test-arm64 test-machines test-noavx test-avx2 test-s390x test-avx512 soak fuzz check bench peers data-table lint vet-all man recording release clean
+.PHONY: help build demo test test-race test-arm64 test-machines test-noavx test-avx2 test-s390x test-avx512 soak fuzz check bench peers data-table lint vet-all man gallery recording release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -96,6 +96,9 @@ vet-all: ## build and vet everything for eight systems (one or two minutes each 
 man: ## manual pages and shell completions, in out/manual
 	rm -rf out/manual
 	go test ./cmd/dpnbench -run TestManual -count=1 -manual $(CURDIR)/out/manual
+
+gallery: build ## docs/gallery.md: its figures, from real runs, in light and dark (needs chromium)
+	go test ./internal/gallery -run TestGallery -count=1 -v -timeout 1h -program $(CURDIR)/dpnbench
 
 recording: build ## docs/terminal.svg: a training as a terminal shows it (Linux)
 	go run ./internal/recording -out docs/terminal.svg ./dpnbench train --out runs/first

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -142,6 +143,13 @@ func (b *Browser) Media(medium string) {
 	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: medium})
 }
 
+// Scheme emulates the colours that the reader prefers: dark or light.
+func (b *Browser) Scheme(colours string) {
+	b.t.Helper()
+	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: colours}}})
+}
+
 // Evaluate stores the value of a JavaScript expression, or of its promise, in value.
 func (b *Browser) Evaluate(expression string, value any) {
 	b.t.Helper()
@@ -175,6 +183,17 @@ func (b *Browser) Screenshot() []byte {
 		b.t.Fatal(err)
 	}
 	return data
+}
+
+// Shot returns an element of the page as PNG.
+func (b *Browser) Shot(selector string) []byte {
+	b.t.Helper()
+	var clip page.Viewport
+	yes := true
+	b.Evaluate("(() => { const r = document.querySelector("+strconv.Quote(selector)+").getBoundingClientRect();"+
+		"return {x: r.x + scrollX, y: r.y + scrollY, width: r.width, height: r.height} })()", &clip)
+	clip.Scale = 1
+	return call(b, page.CaptureScreenshot, page.CaptureScreenshotParams{Clip: &clip, CaptureBeyondViewport: &yes}).Data
 }
 
 // Print returns the page as PDF, on A4.

@@ -17,9 +17,11 @@ func Start(t *testing.T) *Browser {
 func (*Browser) Open(page []byte, width, height int)   {}
 func (*Browser) Scripts(on bool)                       {}
 func (*Browser) Media(medium string)                   {}
+func (*Browser) Scheme(colours string)                 {}
 func (*Browser) Evaluate(expression string, value any) {}
 func (*Browser) Press(key string, code int)            {}
 func (*Browser) Screenshot() []byte                    { return nil }
+func (*Browser) Shot(selector string) []byte           { return nil }
 func (*Browser) Print() []byte                         { return nil }
 func (*Browser) CheckQuiet()                           {}
 func (*Browser) CheckWidths(page []byte, figures int)  {}
