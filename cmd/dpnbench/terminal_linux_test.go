@@ -91,8 +91,8 @@ func (c shownCommand) run(t *testing.T, columns int) (out string) {
 }
 
 // TestTerminal runs commands on a narrow, a usual and a wide terminal: on the others than the narrow one, where they
-// have more room, only those that are quick, and what prints the widest tables. TestDemo has demo. data fetch is not among
-// them: it takes only the published files.
+// have more room, only those that are quick, and what prints the widest tables. TestDemo has demo. data fetch is not
+// among them: it takes only the published files.
 func TestTerminal(t *testing.T) {
 	long(t)
 	t.Setenv("TERM", "xterm")
@@ -100,8 +100,8 @@ func TestTerminal(t *testing.T) {
 	t.Chdir(t.TempDir())
 	data := []string{"--train-size", "300", "--test-size", "200"}
 	pixels, model := filepath.Join("pixels", dpn.ModelFile), filepath.Join("30", dpn.ModelFile)
-	succeed(t, with([]string{"train", "--preset", "robust-small", "--components", "10", "--rank", "2",
-		"--max-updates", "2", "--out", "pixels"}, data...)...)
+	succeed(t, with([]string{"train", "--preset", "robust-small", "--components", "10", "--rank",
+		"2", "--max-updates", "2", "--out", "pixels"}, data...)...)
 	saveNPY(t, "x.npy", []float32{0, 1, 0, 2, 1, 1, 1, 3, 3, 0, 4, 1}, 6, 2)
 	write(t, "y.csv", []byte("0\n0\n1\n1\n2\n2\n"))
 	for _, columns := range []int{30, 80, 200} {

@@ -17,7 +17,7 @@ import (
 	"dpnbench/plot"
 )
 
-var program = flag.String("program", "", "`FILE` of dpnbench, absolute: run the commands of the page, write its figures")
+var program = flag.String("program", "", "`FILE` of dpnbench (absolute): draw the page anew")
 
 const (
 	pageFile = "../../docs/gallery.md"
@@ -40,7 +40,8 @@ var shown = map[string]figure{
 			e.value = value;
 			e.dispatchEvent(new Event(event, {bubbles: true}));
 		};
-		set('item', [...document.querySelectorAll('.walk option')].find(o => o.text.includes('label 8')).value, 'change');
+		const options = [...document.querySelectorAll('.walk option')];
+		set('item', options.find(o => o.text.includes('label 8')).value, 'change');
 		set('step', 2, 'input');
 	})()`},
 	"strips":    inPage("analysis", "Images along the ascent"),
@@ -61,8 +62,9 @@ func inPage(folder, title string) figure {
 
 var (
 	training = regexp.MustCompile(`(?m)^    \./dpnbench (train .*)$`)
-	section  = regexp.MustCompile(`(?m)^## .+\n\n    \./dpnbench (.+)\n\n<picture><source media="\(prefers-color-scheme: ` +
-		`dark\)" srcset="gallery/(\w+)-dark\.png">\n<img src="gallery/(\w+)-light\.png"\nalt="([^"]*)"></picture>\n`)
+	section  = regexp.MustCompile(`(?m)^## .+\n\n    \./dpnbench (.+)\n\n` +
+		`<picture><source media="\(prefers-color-scheme: dark\)" srcset="gallery/(\w+)-dark\.png">\n` +
+		`<img src="gallery/(\w+)-light\.png"\nalt="([^"]*)"></picture>\n`)
 	model = regexp.MustCompile(`--model (\S+)/model\.safetensors`)
 )
 
@@ -107,7 +109,8 @@ func TestPage(t *testing.T) {
 			t.Errorf("nobody knows how to draw %s", e.name)
 		}
 		of := model.FindStringSubmatch(e.command)
-		if of == nil || !slices.ContainsFunc(trainings, func(s string) bool { return strings.HasSuffix(s, "--out "+of[1]) }) {
+		trained := func(s string) bool { return strings.HasSuffix(s, "--out "+of[1]) }
+		if of == nil || !slices.ContainsFunc(trainings, trained) {
 			t.Errorf("%q: expected a model of %q", e.command, trainings)
 		}
 		files = append(files, e.name+"-dark.png", e.name+"-light.png")
@@ -179,8 +182,9 @@ func TestGallery(t *testing.T) {
 // framed is a page that shows a figure in the colours of the reader.
 func framed(svg []byte) []byte {
 	svg = svg[max(0, bytes.Index(svg, []byte("<svg "))):]
-	return fmt.Appendf(nil, "<!DOCTYPE html><html lang=\"en\"><title>Figure</title><style>\n:root{color-scheme:light dark}\n"+
-		"body{margin:0}svg{display:block;width:640px;height:auto}\n@media(prefers-color-scheme:dark){\n%s}\n</style>\n"+
+	return fmt.Appendf(nil, "<!DOCTYPE html><html lang=\"en\"><title>Figure</title><style>\n"+
+		":root{color-scheme:light dark}\nbody{margin:0}svg{display:block;width:640px;height:auto}\n"+
+		"@media(prefers-color-scheme:dark){\n%s}\n</style>\n"+
 		"<body>%s", plot.DarkStyle("svg"), svg)
 }
 
