@@ -2,6 +2,7 @@ package plot
 
 import (
 	"math"
+	"regexp"
 
 	"dpnbench/internal/axes"
 	"dpnbench/internal/format"
@@ -39,6 +40,9 @@ func roundStep(v float64) float64 {
 	return 10 * power
 }
 
+// exponent is a negative one, with the zero that Go writes before a single digit.
+var exponent = regexp.MustCompile(`e-0*(\d+)$`)
+
 // logTicks returns ticks for a logarithmic axis from lo to hi, both positive:
 // round numbers if the range is short, otherwise 1, 2 and 5 of each decade, or
 // powers of ten if it is long.
@@ -66,7 +70,7 @@ func logTicks(lo, hi float64) []axes.Tick {
 			}
 			t := axes.Tick{Value: v}
 			if labelled[m] && e%every == 0 {
-				t.Label = format.Number(v, max(0, -e))
+				t.Label = exponent.ReplaceAllString(format.Number(v, max(0, -e)), "e−$1")
 			}
 			ticks = append(ticks, t)
 		}

@@ -35,6 +35,7 @@ func TestTicks(t *testing.T) {
 		{"log, a decade", logTicks(0.9, 12), []string{"1", "2", "3", "5", "7", "10"}},
 		{"log, two decades", logTicks(0.15, 12), []string{"0.2", "0.5", "1", "2", "5", "10"}},
 		{"log, five decades", logTicks(0.0005, 20), []string{"0.001", "0.01", "0.1", "1", "10"}},
+		{"log, nine decades", logTicks(1e-9, 2), []string{"1e−8", "1e−6", "0.0001", "0.01", "1"}},
 	} {
 		if got := labels(c.ticks); !slices.Equal(got, c.want) {
 			t.Errorf("%s: labels are %q: want %q", c.name, got, c.want)
