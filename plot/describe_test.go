@@ -35,6 +35,8 @@ func everyKind(t *testing.T) map[string]Figure {
 		"training alone": Training{Epochs: []Epoch{{1, 2, .5, math.NaN(), math.NaN()},
 			{2, 1, .7, math.NaN(), math.NaN()}}},
 		"pca": PCA{Panels: []Panel{panel, panel}},
+		"tree": Tree{Marked: "fused", Root: TreeNode{Children: []TreeNode{{Label: "0"}, {Children: []TreeNode{
+			{Label: "1", Mark: true}, {Label: "2", Mark: true}, {Label: "3"}}}}}},
 		"law panels": LawPanels{Panels: []LawPanel{{Title: "a", Names: layerNames, D: [][]float64{layerD}},
 			{Title: "b", Names: layerNames, D: [][]float64{layerD}}}},
 	}

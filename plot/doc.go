@@ -12,6 +12,7 @@
 //   - [Gallery], [Strips], [Maps]: images, trajectories of images, heat maps;
 //   - [Weights], [Spectra]: weights and eigenvalues of the components of a potential;
 //   - [Histogram]: the distribution of samples;
+//   - [Tree]: a tree of joins, such as the additions of a sum;
 //   - [Dots]: measurements in named rows, with their intervals;
 //   - [Lines], [Bars], [Roofline]: values over sizes (D over n, throughput over batch
 //     sizes), in groups, or under the limits of a machine.

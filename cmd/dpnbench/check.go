@@ -50,6 +50,14 @@ case. Each kind of mistake is printed with what its cases share, then how many r
 bits when a call is repeated, which is no mistake. internal/foreign/kernels.h has the signatures.
 It needs a program built with cgo: CGO_ENABLED=1 go build -tags foreign ./cmd/dpnbench.
 
+--dump and --judge do the same for a program in any language: it reads NPY files and writes one. The
+kernels are those of functions (sgemm, softmax, ...); the page docs/checking.md has programs.
+
+--order finds out by probing in which order products, dot products and sums are added, in which
+precision, and whether products are fused with their additions: of the engine on every tier, of
+gonum, and of --library or, with --dump and --judge, of a program. Two that differ in any of them
+cannot have equal bits.
+
 `
 
 // checkFlags are the flags of check.
@@ -61,6 +69,11 @@ type checkFlags struct {
 	library, symbol string // a foreign kernel
 	bits            int    // of its integers
 	serve           bool   // run the cases that the parent process asks for
+
+	order       bool // of additions
+	terms, draw string
+
+	dump, judge string // folders for programs in any language
 }
 
 func checkCommand(a *app) *cobra.Command {
@@ -75,24 +88,37 @@ func checkCommand(a *app) *cobra.Command {
   dpnbench check --sweep --tier avx2 # exp and log at all inputs, minutes
   dpnbench check --case matmul:m=7,k=13,n=17,lb=2   # one case; the rest has default values
   dpnbench check --library libopenblas.so --symbol cblas_sgemm
-  dpnbench check --library ./mine.so --symbol fast_softmax --kernel softmax --quick`,
+  dpnbench check --library ./mine.so --symbol fast_softmax --kernel softmax --quick
+  dpnbench check --dump cases --kernel matmul   # then let your program write cases/results.npy
+  dpnbench check --judge cases
+  dpnbench check --order --terms 7   # draws the trees`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o.sweep && (o.quick || o.kernel != "" || len(o.cases) > 0) {
 				return fmt.Errorf("--sweep: cannot be combined with --quick, --kernel or --case")
 			}
-			if o.library != "" {
-				return a.checkLibrary(c.Context(), o)
+			if o.library == "" {
+				if err := onlyWith(c.Flags(), "--library", "symbol", "int"); err != nil {
+					return err
+				}
 			}
-			if err := onlyWith(c.Flags(), "--library", "symbol", "int"); err != nil {
-				return err
+			if !o.order {
+				if err := onlyWith(c.Flags(), "--order", "terms", "draw"); err != nil {
+					return err
+				}
+			}
+			switch {
+			case o.order || o.dump != "" || o.judge != "":
+				return a.checkFiles(c.Context(), o)
+			case o.library != "":
+				return a.checkLibrary(c.Context(), o)
 			}
 			return a.check(c.Context(), o)
 		},
 	}
 	c.Flags().BoolVar(&o.quick, "quick", false, "run a subset of the cases")
 	c.Flags().BoolVar(&o.sweep, "sweep", false, "check exp and log at all 2^32 inputs")
-	wordVar(c.Flags(), &o.kernel, "kernel", "", slices.Concat(check.Kernels(), libraryKernels),
+	wordVar(c.Flags(), &o.kernel, "kernel", "", checkedKernels(),
 		"check only this `KERNEL`; with --library: what the symbol computes")
 	c.Flags().StringArrayVar(&o.cases, "case", nil, "run only this `CASE`, as a failure prints it (repeatable)")
 	c.Flags().StringVar(&o.library, "library", "", "check a function of this shared library `FILE` (-tags foreign)")
@@ -100,7 +126,23 @@ func checkCommand(a *app) *cobra.Command {
 	c.Flags().IntVar(&o.bits, "int", 0, "`BITS` of the library's integers: 32 or 64 (default 64 for names in 64_)")
 	c.Flags().BoolVar(&o.serve, "serve", false, "run cases for another process")
 	c.Flags().MarkHidden("serve")
+	c.Flags().BoolVar(&o.order, "order", false, "find out in which order sums are added")
+	c.Flags().StringVar(&o.terms, "terms", defaultTerms, "with --order: `NUMBERS` of terms")
+	c.Flags().StringVar(&o.draw, "draw", "", "with --order: draw the trees of up to 64 terms into this `FOLDER`")
+	c.Flags().StringVar(&o.dump, "dump", "", "write the cases of --kernel, or the probes of --order, to this `FOLDER`")
+	c.Flags().StringVar(&o.judge, "judge", "", "judge the results that a program has written to this `FOLDER`")
 	return c
+}
+
+// checkedKernels lists our kernels and what functions of others may compute.
+func checkedKernels() []string {
+	names := check.Kernels()
+	for _, k := range slices.Concat(check.FileKernels(), libraryKernels) {
+		if !slices.Contains(names, k) {
+			names = append(names, k)
+		}
+	}
+	return names
 }
 
 // checkResult is the JSON of check.

@@ -13,6 +13,7 @@ import (
 
 	"dpnbench/bench"
 	"dpnbench/engine/check"
+	"dpnbench/engine/order"
 	"dpnbench/internal/foreign"
 	"dpnbench/internal/format"
 	"dpnbench/internal/quote"
@@ -31,6 +32,37 @@ func librarySymbol(library, symbol, kernel string, bits int) (*foreign.Symbol, e
 		library = "./" + library
 	}
 	return foreign.NewSymbol(library, symbol, kernel, bits)
+}
+
+// libraryOrders returns the sums of --library, to probe. They run in this process.
+func (a *app) libraryOrders(o checkFlags) ([]order.Implementation, error) {
+	if o.library == "" {
+		return nil, nil
+	}
+	s, err := librarySymbol(o.library, o.symbol, o.kernel, o.bits)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Open(); err != nil {
+		return nil, err
+	}
+	switch s.Kernel {
+	case "cblas_sdot", "sdot_", "dot":
+		return order.OfDot(s.Name, s.Dot), nil
+	case "cblas_sgemm", "sgemm_":
+		return order.OfGemm(s.Name, true, func(c, a, b []float32, m, k, n int, transposed bool) {
+			g := check.GemmCall{ColMajor: true, M: n, N: m, K: k, Alpha: 1, A: b, B: a, C: c, LDA: n, LDB: k, LDC: n}
+			if transposed { // the transpose of a row-major product is a column-major one
+				g.TransA, g.LDA = true, k
+			}
+			s.Gemm(&g)
+		}), nil
+	case "matmul":
+		return order.OfGemm(s.Name, false, func(c, a, b []float32, m, k, n int, _ bool) {
+			s.Gemm(&check.GemmCall{M: m, N: n, K: k, A: a, B: b, C: c, LDA: k, LDB: n, LDC: n})
+		}), nil
+	}
+	return nil, fmt.Errorf("--kernel %s: no sum of products, whose order --order could find", s.Kernel)
 }
 
 // checkLibrary checks a function of a shared library.

@@ -5,6 +5,8 @@ package main
 import (
 	"context"
 	"fmt"
+
+	"dpnbench/engine/order"
 )
 
 var libraryKernels []string // what a symbol may compute
@@ -15,6 +17,14 @@ func (a *app) checkLibrary(_ context.Context, o checkFlags) error {
 
 func (b *benchmark) openLibrary() error {
 	return fmt.Errorf("--library %s: %s", b.library, needsForeign)
+}
+
+// libraryOrders returns the sums of --library, to probe.
+func (a *app) libraryOrders(o checkFlags) ([]order.Implementation, error) {
+	if o.library == "" {
+		return nil, nil
+	}
+	return nil, fmt.Errorf("--library %s: %s", o.library, needsForeign)
 }
 
 // needsForeign says how to build a program that can call shared libraries.

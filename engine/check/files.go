@@ -177,10 +177,6 @@ func Dump(ctx context.Context, dir string, f *Function, opt Options) (cases int,
 
 // write writes the files.
 func (d *dump) write(dir string) error {
-	manifest, err := json.MarshalIndent(d.Manifest, "", " ")
-	if err != nil {
-		return err
-	}
 	var cases strings.Builder
 	for _, c := range d.Cases {
 		for i, o := range c.Operands {
@@ -194,7 +190,7 @@ func (d *dump) write(dir string) error {
 	var files output.Batch
 	defer files.Discard()
 	for name, write := range map[string]func(w io.Writer) error{
-		ManifestFile: func(w io.Writer) error { _, err := w.Write(append(manifest, '\n')); return err },
+		ManifestFile: func(w io.Writer) error { return writeJSON(w, d.Manifest) },
 		CasesFile:    func(w io.Writer) error { _, err := io.WriteString(w, cases.String()); return err },
 		InputsFile:   func(w io.Writer) error { return writeNumbers(w, "<f4", d.inputs) },
 		OutputsFile:  func(w io.Writer) error { return writeNumbers(w, "<f4", d.outputs) },
@@ -206,6 +202,13 @@ func (d *dump) write(dir string) error {
 		}
 	}
 	return files.Commit()
+}
+
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false) // leave <f4
+	e.SetIndent("", " ")
+	return e.Encode(v)
 }
 
 // writeNumbers writes an NPY file of one dimension, with a header of 128 bytes.

@@ -417,6 +417,8 @@ func (p *finder) findFused(o *Order) {
 // trials is the number of sums of random numbers that verify an order.
 const trials = 32
 
+const randomSeed = 43
+
 // randomProbe sets random numbers of both signs and of sizes from 2^-5 to 2^5.
 func (p *finder) randomProbe(r *num.Rand) {
 	p.clear()
@@ -434,7 +436,7 @@ func (p *finder) randomProbe(r *num.Rand) {
 
 // verify reports whether f has the bits of sums of random numbers in the order o.
 func (p *finder) verify(o *Order) bool {
-	r := num.NewRand(43, 0)
+	r := num.NewRand(randomSeed, 0)
 	for range trials {
 		p.randomProbe(r)
 		if math.Float32bits(p.f(p.a, p.b)) != math.Float32bits(o.Eval(p.a, p.b)) {

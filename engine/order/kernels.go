@@ -85,7 +85,7 @@ func OfEngine(e *engine.Engine) []Implementation {
 	}
 	var one [1]float32
 	list := products("matmul", name, false, plain)
-	list = append(list, products("matmul, B transposed", name, true, plain)...)
+	list = append(list, products("matmul-transposed", name, true, plain)...)
 	list = append(list, products("matmul-packed", name, false, packed)...)
 	return append(list,
 		Implementation{"row-dots", name, "", Products, func(a, b []float32) float32 {
@@ -114,11 +114,23 @@ func OfGonum() []Implementation {
 		}
 		g.Sgemm(blas.NoTrans, t, m, n, k, 1, a, k, b, ldb, 0, c, n)
 	}
-	list := products("matmul", "gonum", false, gemm)
-	list = append(list, products("matmul, B transposed", "gonum", true, gemm)...)
-	return append(list, Implementation{"dot", "gonum", "", Products, func(a, b []float32) float32 {
+	list := append(OfGemm("gonum", true, gemm), OfDot("gonum", func(a, b []float32) float32 {
 		return g.Sdot(len(a), a, 1, b, 1)
-	}}, Implementation{"sum", "gonum", "", Terms, func(a, b []float32) float32 {
-		return g.Sdot(len(a), a, 1, b, 1)
-	}})
+	})...)
+	return list
+}
+
+// OfGemm returns the elements to probe of a product C = A B of row-major m x k and k x n matrices; if transposed, B is
+// n x k. It is called so only if it knows transposes.
+func OfGemm(name string, transposes bool, f func(c, a, b []float32, m, k, n int, transposed bool)) []Implementation {
+	list := products("matmul", name, false, f)
+	if transposes {
+		list = append(list, products("matmul-transposed", name, true, f)...)
+	}
+	return list
+}
+
+// OfDot returns a dot product.
+func OfDot(name string, f Func) []Implementation {
+	return []Implementation{{"dot", name, "", Products, f}}
 }

@@ -218,7 +218,7 @@ func (s *Symbol) Function() *check.Function {
 			s.Gemm(&check.GemmCall{M: m, N: n, K: k, A: a, LDA: lda, B: b, LDB: ldb, C: c, LDC: ldc})
 		})
 	case "cblas_sdot", "sdot_", "dot":
-		return check.Dot(title, s.dot)
+		return check.Dot(title, s.Dot)
 	case "exp":
 		return check.Exp(title, s.pointwise)
 	case "log":
@@ -246,7 +246,8 @@ func (s *Symbol) Function() *check.Function {
 	return nil
 }
 
-func (s *Symbol) dot(x, y []float32) float32 {
+// Dot calls the symbol, which must be a dot product.
+func (s *Symbol) Dot(x, y []float32) float32 {
 	n := C.int64_t(len(x))
 	switch {
 	case s.Kernel == "dot":

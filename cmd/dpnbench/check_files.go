@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"dpnbench/engine/check"
+	"dpnbench/internal/format"
+	"dpnbench/internal/quote"
+	"dpnbench/internal/sysinfo"
+)
+
+// checkFiles is check with --order, --dump or --judge.
+func (a *app) checkFiles(ctx context.Context, o checkFlags) error {
+	selected := o.kernel != "" || o.quick || len(o.cases) > 0
+	switch {
+	case o.sweep:
+		return fmt.Errorf("--sweep: cannot be combined with --order, --dump or --judge")
+	case o.dump != "" && o.judge != "":
+		return fmt.Errorf("--dump %s: cannot be combined with --judge", o.dump)
+	case o.library != "" && (o.dump != "" || o.judge != ""):
+		return fmt.Errorf("--library %s: cannot be combined with --dump or --judge", o.library)
+	case o.order && selected && o.library == "":
+		return fmt.Errorf("--order: cannot be combined with --kernel, --quick or --case")
+	case o.judge != "" && selected:
+		return fmt.Errorf("--judge %s: the files say which cases; expected no --kernel, --quick or --case", o.judge)
+	case o.order && o.dump != "":
+		return a.dumpOrder(o)
+	case o.order && o.judge != "":
+		return a.judgeOrder(ctx, o)
+	case o.order:
+		return a.checkOrder(ctx, o)
+	case o.dump != "":
+		return a.dumpCases(ctx, o)
+	default:
+		return a.judgeCases(ctx, o.judge)
+	}
+}
+
+// dumpCases writes the cases of a kernel to a folder.
+func (a *app) dumpCases(ctx context.Context, o checkFlags) error {
+	dir, opt := o.dump, check.Options{Quick: o.quick}
+	f := check.ForFiles(o.kernel)
+	if f == nil {
+		return fmt.Errorf("--dump %s: --kernel %q: expected %s", dir, o.kernel, alternatives(check.FileKernels()))
+	}
+	for _, s := range o.cases {
+		c, err := f.ParseCase(s)
+		if err != nil {
+			return fmt.Errorf("--case: %w", err)
+		}
+		opt.Cases = append(opt.Cases, c)
+	}
+	release, err := openFolder("--dump", dir)
+	if err != nil {
+		return err
+	}
+	defer release()
+	opt.Progress = a.phase("cases")
+	n, err := check.Dump(ctx, dir, f, opt)
+	a.progress.end()
+	if err != nil {
+		return fmt.Errorf("--dump: %w", err)
+	}
+	a.note("%s of %s in %s. Write %s there, then: check --judge %s\n", format.Count(n, "case"), o.kernel, dir,
+		check.ResultsFile, dir)
+	return nil
+}
+
+// judgeCases judges the results in a folder.
+func (a *app) judgeCases(ctx context.Context, dir string) error {
+	if err := a.files().Check(); err != nil {
+		return err
+	}
+	start := time.Now()
+	r, err := check.Judge(ctx, dir, a.phase("judge"))
+	a.progress.end()
+	if err != nil {
+		return fmt.Errorf("--judge %w", err)
+	}
+	row := r.Functions[0]
+	ulp := fmt.Sprint(row.MaxULP)
+	if row.MaxULP == math.MaxUint32 { // NaN against a number
+		ulp = "NaN"
+	}
+	a.table([][]string{{"results", "kernel", "cases", "failed", "ULP", "error/bound", "bytes outside"},
+		{dir, row.Kernel, fmt.Sprint(row.Cases), fmt.Sprint(row.Failed), ulp,
+			errorRatio(row.MaxErrorRatio), fmt.Sprint(row.BytesOutside)}})
+	for _, f := range row.Findings {
+		where := ""
+		if f.Common != "" {
+			where = ", all with " + f.Common
+		}
+		a.printf("FAIL %s: %s%s\n     %s: %s\n     this case alone: %s\n", f.Kind, format.Count(f.Cases, "case"), where,
+			f.Example.Case, f.Example.Reason, quote.Command("check", "--dump", dir, "--kernel", row.Kernel, "--case",
+				f.Example.Case))
+	}
+	var failed error
+	if row.Failed > 0 {
+		failed = &failedError{fmt.Sprintf("%d of %d cases failed", row.Failed, row.Cases)}
+	}
+	if err := joined(failed, a.writeJSON(checkResult{sysinfo.ReadMachine(), r, nil})); err != nil {
+		return err
+	}
+	a.note("%s passed in %.1f s\n", format.Count(r.Cases, "case"), time.Since(start).Seconds())
+	return nil
+}

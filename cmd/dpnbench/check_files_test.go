@@ -1,0 +1,151 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// codeOf returns the nth block of code of a language in docs/checking.md.
+func codeOf(t *testing.T, language string, n int) string {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "checking.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllSubmatch(page, -1)
+	if len(blocks) <= n {
+		t.Fatalf("%d blocks of %s", len(blocks), language)
+	}
+	return string(blocks[n][1])
+}
+
+// program writes a program to a folder and runs commands there.
+func program(t *testing.T, dir, name, code string, commands ...[]string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(code), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range commands {
+		c := exec.Command(args[0], args[1:]...)
+		c.Dir = dir
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("%q: %v: %s", args, err, out)
+		}
+	}
+}
+
+// needNumPy returns a Python that has NumPy.
+func needNumPy(t *testing.T) string {
+	for _, python := range []string{"python3", "/usr/bin/python3"} {
+		if exec.Command(python, "-c", "import numpy").Run() == nil {
+			return python
+		}
+	}
+	t.Skip("no python3 with NumPy")
+	return ""
+}
+
+// TestDocumentedPrograms runs the programs of docs/checking.md and judges their results, then a wrong one.
+func TestDocumentedPrograms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles and starts programs: without -short")
+	}
+	dir := t.TempDir()
+	cases := filepath.Join(dir, "cases")
+	out := succeed(t, "check", "--dump", cases, "--kernel", "matmul", "--quick")
+	if !strings.Contains(out, "results.npy") {
+		t.Errorf("printed %q", out)
+	}
+	judged := func(t *testing.T) {
+		t.Helper()
+		var r checkResult
+		if err := json.Unmarshal([]byte(succeed(t, "check", "--judge", cases, "--json", "-")), &r); err != nil {
+			t.Fatal(err)
+		}
+		if r.Cases < 50 || r.Failed != 0 || len(r.Functions) != 1 || r.Functions[0].MaxErrorRatio == 0 {
+			t.Errorf("%+v", r.Functions)
+		}
+		os.Remove(filepath.Join(cases, "results.npy"))
+	}
+	t.Run("C", func(t *testing.T) {
+		if _, err := exec.LookPath("gcc"); err != nil {
+			t.Skip("no gcc")
+		}
+		code := codeOf(t, "c", 0)
+		compile, run := []string{"gcc", "-O2", "-Wall", "-Werror", "-o", "run", "run.c"}, []string{filepath.Join(dir, "run")}
+		program(t, dir, "run.c", code, compile, run)
+		judged(t)
+		wrong := strings.Replace(code, "p < k", "p < k - 1", 1)
+		program(t, dir, "run.c", wrong, compile, run)
+		out, _, status := dpnbench(t, "check", "--judge", cases)
+		if status != exitFailed || !strings.Contains(out, "FAIL error: ") || !strings.Contains(out, "this case alone: dpnbench check --dump ") {
+			t.Errorf("printed %q", out)
+		}
+	})
+	t.Run("Python", func(t *testing.T) {
+		program(t, dir, "run.py", codeOf(t, "python", 0), []string{needNumPy(t), "run.py"})
+		judged(t)
+	})
+	t.Run("order", func(t *testing.T) {
+		python := needNumPy(t)
+		probes := filepath.Join(dir, "probes")
+		succeed(t, "check", "--order", "--dump", probes, "--terms", "9")
+		code := strings.Replace(codeOf(t, "python", 1), "np.dot(x, y)", "sum(x * y, np.float32(0))", 1)
+		program(t, dir, "probe.py", code, []string{python, "probe.py"})
+		out := succeed(t, "check", "--order", "--judge", probes)
+		if !regexp.MustCompile(`results.npy +9 +chain +no +float32 +none of the engine`).MatchString(out) {
+			t.Errorf("printed %q", out)
+		}
+	})
+}
+
+// TestOrder finds the orders of few terms.
+func TestOrder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "figures")
+	out := succeed(t, "check", "--order", "--tier", "generic", "--terms", "4", "--draw", dir)
+	for _, want := range []string{"matmul  engine: generic      4", "each other", "none of the engine",
+		"0 ──┐\n1*──┴─┐\n2*────┴─┐\n3*──────┴─\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in %s", want, out)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "order-matmul-engine-4.svg")); err != nil {
+		t.Error(err)
+	}
+	var r orderResult
+	text := succeed(t, "check", "--order", "--tier", "generic", "--terms", "3,4", "--json", "-")
+	if err := json.Unmarshal([]byte(text), &r); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Orders) < 20 || r.Orders[0].Operation != "matmul" || r.Orders[0].Tree != "((0+*1)+*2)" {
+		t.Errorf("%+v", r.Orders)
+	}
+}
+
+// TestBadFileFlags checks the messages on flags that do not go together.
+func TestBadFileFlags(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"--terms 2: expected whole numbers from 3 to 4096", []string{"--order", "--terms", "2"}},
+		{"--terms 129: expected whole numbers from 3 to 128", []string{"--order", "--dump", dir, "--terms", "129"}},
+		{"--terms 7,9: expected one number with --dump", []string{"--order", "--dump", dir, "--terms", "7,9"}},
+		{"--terms 7: only with --order", []string{"--terms", "7"}},
+		{"--order: cannot be combined with --kernel", []string{"--order", "--kernel", "dot"}},
+		{"cannot be combined with --judge", []string{"--dump", dir, "--judge", dir}},
+		{`--kernel "adam": expected matmul, sgemm, dot,`, []string{"--dump", dir, "--kernel", "adam"}},
+		{"the files say which cases", []string{"--judge", dir, "--quick"}},
+		{"manifest.json: no such file", []string{"--judge", dir}},
+		{"manifest.json: no such file", []string{"--order", "--judge", dir}},
+		{"--sweep: cannot be combined with --order", []string{"--sweep", "--order"}},
+	} {
+		fails(t, append([]string{"check"}, c.args...), c.want)
+	}
+}
