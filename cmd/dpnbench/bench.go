@@ -62,7 +62,7 @@ func benchCommand(a *app) *cobra.Command {
   dpnbench bench --full --json full.json       # all sweeps, on one, two and all threads
   dpnbench bench --quick --suite gemm --repetitions 100  # more samples, for a shared machine
   dpnbench bench --quick --go-bench old.txt    # for benchstat
-  dpnbench bench --quick --suite gemm --library libopenblas.so   # needs a program built with -tags foreign
+  dpnbench bench --quick --suite gemm --library libopenblas.so   # if built with -tags foreign
   dpnbench bench compare old.json new.json     # exit status 1 if something got slower`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
