@@ -100,7 +100,7 @@ func (p *treePainter) paint(n TreeNode) vg.Point {
 	if depth == 0 {
 		at.Y = p.c.Max.Y - (vg.Length(p.row)+0.5)*leafPitch
 		p.row++
-		p.c.FillText(p.label, vg.Point{X: at.X - gap/2, Y: at.Y}, format.Printable(n.Label))
+		p.c.FillText(p.label, vg.Point{X: at.X - gap/2, Y: at.Y + 1}, format.Printable(n.Label))
 		if n.Mark {
 			p.c.DrawGlyphNoClip(p.dot, at)
 		}

@@ -10,18 +10,20 @@ import (
 	"testing"
 )
 
-// codeOf returns the nth block of code of a language in docs/checking.md.
-func codeOf(t *testing.T, language string, n int) string {
+// codeOf returns the block of code of a language in docs/checking.md that reads a file.
+func codeOf(t *testing.T, language, file string) string {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "checking.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllSubmatch(page, -1)
-	if len(blocks) <= n {
-		t.Fatalf("%d blocks of %s", len(blocks), language)
+	for _, b := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllSubmatch(page, -1) {
+		if strings.Contains(string(b[1]), file) {
+			return string(b[1])
+		}
 	}
-	return string(blocks[n][1])
+	t.Fatalf("no block of %s reads %s", language, file)
+	return ""
 }
 
 // program writes a program to a folder and runs commands there.
@@ -76,26 +78,28 @@ func TestDocumentedPrograms(t *testing.T) {
 		if _, err := exec.LookPath("gcc"); err != nil {
 			t.Skip("no gcc")
 		}
-		code := codeOf(t, "c", 0)
-		compile, run := []string{"gcc", "-O2", "-Wall", "-Werror", "-o", "run", "run.c"}, []string{filepath.Join(dir, "run")}
+		code := codeOf(t, "c", "cases/cases.txt")
+		compile := []string{"gcc", "-O2", "-Wall", "-Werror", "-o", "run", "run.c"}
+		run := []string{filepath.Join(dir, "run")}
 		program(t, dir, "run.c", code, compile, run)
 		judged(t)
 		wrong := strings.Replace(code, "p < k", "p < k - 1", 1)
 		program(t, dir, "run.c", wrong, compile, run)
 		out, _, status := dpnbench(t, "check", "--judge", cases)
-		if status != exitFailed || !strings.Contains(out, "FAIL error: ") || !strings.Contains(out, "this case alone: dpnbench check --dump ") {
+		if status != exitFailed || !strings.Contains(out, "FAIL error: ") ||
+			!strings.Contains(out, "this case alone: dpnbench check --dump ") {
 			t.Errorf("printed %q", out)
 		}
 	})
 	t.Run("Python", func(t *testing.T) {
-		program(t, dir, "run.py", codeOf(t, "python", 0), []string{needNumPy(t), "run.py"})
+		program(t, dir, "run.py", codeOf(t, "python", "cases/manifest.json"), []string{needNumPy(t), "run.py"})
 		judged(t)
 	})
 	t.Run("order", func(t *testing.T) {
 		python := needNumPy(t)
 		probes := filepath.Join(dir, "probes")
 		succeed(t, "check", "--order", "--dump", probes, "--terms", "9")
-		code := strings.Replace(codeOf(t, "python", 1), "np.dot(x, y)", "sum(x * y, np.float32(0))", 1)
+		code := strings.Replace(codeOf(t, "python", "probes/a.npy"), "np.dot(x, y)", "sum(x * y, np.float32(0))", 1)
 		program(t, dir, "probe.py", code, []string{python, "probe.py"})
 		out := succeed(t, "check", "--order", "--judge", probes)
 		if !regexp.MustCompile(`results.npy +9 +chain +no +float32 +none of the engine`).MatchString(out) {

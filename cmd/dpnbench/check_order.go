@@ -54,7 +54,8 @@ func parseTerms(text string, most int) ([]int, error) {
 	for _, s := range strings.Split(text, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(s))
 		if err != nil || n < order.Least || n > most {
-			return nil, fmt.Errorf("--terms %s: expected whole numbers from %d to %d, as in 16,33", text, order.Least, most)
+			return nil, fmt.Errorf("--terms %s: expected whole numbers from %d to %d, as in 16,33", text, order.Least,
+				most)
 		}
 		list = append(list, n)
 	}

@@ -75,8 +75,8 @@ type fileKernel struct {
 // fileKernels are by the names of --kernel. Their functions are never called.
 var fileKernels = []fileKernel{
 	{"C = A B", func() *Function { return MatMul("", nil) }},
-	{"C = alpha op(A) op(B) + beta C; in the case alpha and beta are in quarters, ta and tb 1 for a transpose, order 1 " +
-		"for column-major", func() *Function { return Gemm("", true, nil) }},
+	{"C = alpha op(A) op(B) + beta C; in the case alpha and beta are in quarters, ta and tb 1 for a transpose, " +
+		"order 1 for column-major", func() *Function { return Gemm("", true, nil) }},
 	{"result = sum of x[i] y[i]", func() *Function { return Dot("", nil) }},
 	{"y = exp(x)", func() *Function { return Exp("", nil) }},
 	{"y = log(x)", func() *Function { return Log("", nil) }},
@@ -268,7 +268,8 @@ func parseManifest(b []byte) (*Manifest, error) {
 	case len(m.Cases) == 0 || len(m.Cases) > mostCases:
 		return nil, fmt.Errorf("%d cases, expected 1 to %d", len(m.Cases), mostCases)
 	case m.Result.File != ResultsFile || m.Result.DType != "<f4":
-		return nil, fmt.Errorf("results in %.40q of %.10q, expected %s of <f4", m.Result.File, m.Result.DType, ResultsFile)
+		return nil, fmt.Errorf("results in %.40q of %.10q, expected %s of <f4", m.Result.File, m.Result.DType,
+			ResultsFile)
 	}
 	for i, c := range m.Cases {
 		if _, err := f.ParseCase(c.Case); err != nil {
@@ -296,8 +297,8 @@ func Judge(ctx context.Context, dir string, progress func(done, all int)) (*Repo
 	defer results.Close()
 	x := results.Arrays[0]
 	if x.DType != m.Result.DType || !slices.Equal(x.Shape, m.Result.Shape[:]) {
-		return nil, fmt.Errorf("%s: shape %v of %s, expected %v of %s, as in %s", path, x.Shape, x.DType, m.Result.Shape,
-			m.Result.DType, OutputsFile)
+		return nil, fmt.Errorf("%s: shape %v of %s, expected %v of %s, as in %s", path, x.Shape, x.DType,
+			m.Result.Shape, m.Result.DType, OutputsFile)
 	}
 	j := judge{Function: ForFiles(m.Kernel), results: x}
 	defer j.Close()

@@ -158,7 +158,8 @@ func TestFileKernels(t *testing.T) {
 		f := dumped(t, k)
 		f.save(f.outputs)
 		r := f.judge()
-		if r.Failed == 0 || !slices.ContainsFunc(r.Functions[0].Findings, func(x Finding) bool { return x.Kind == KindOld }) {
+		isOld := func(x Finding) bool { return x.Kind == KindOld }
+		if r.Failed == 0 || !slices.ContainsFunc(r.Functions[0].Findings, isOld) {
 			t.Errorf("%s: %d of %d failed: %+v", k, r.Failed, r.Cases, r.Functions[0].Findings)
 		}
 		expected, err := array.Open(filepath.Join(f.dir, ExpectedFile), array.Options{})
