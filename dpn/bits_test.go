@@ -33,7 +33,8 @@ var trainedHashes = map[string]string{
 }
 
 // TestTrainedBits trains the same networks on every tier and with several numbers of
-// threads: the same bits as committed.
+// threads: the same bits as committed. With two threads a profile measures the updates: that changes no bit, and
+// finds every phase.
 func TestTrainedBits(t *testing.T) {
 	type run struct {
 		name    string
@@ -105,9 +106,16 @@ func TestTrainedBits(t *testing.T) {
 			t.Run(preset+"/"+r.name, func(t *testing.T) {
 				m := newModel(t, c, d)
 				m.SetRoute(r.route)
-				res, err := m.Fit(context.Background(), newEngine(t, r.options...), d.Train, FitOptions{})
+				var o FitOptions
+				if r.name == "two threads" {
+					o.Profile = &Profile{Clock: new(ticks).now}
+				}
+				res, err := m.Fit(context.Background(), newEngine(t, r.options...), d.Train, o)
 				if err != nil {
 					t.Fatal(err)
+				}
+				if o.Profile != nil {
+					checkPhases(t, m, o.Profile)
 				}
 				if res.Updates != updates {
 					t.Errorf("%d updates, want %d", res.Updates, updates)

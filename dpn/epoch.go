@@ -188,7 +188,7 @@ func (f *fitting) update(ctx context.Context, number, all int, p *pass, at []int
 	m, s := f.m, f.step
 	begun := time.Now()
 	var loss float64
-	s.tally.Reset()
+	s.begin()
 	if m.Config.denoisesOnce() {
 		loss = s.detached(f.denoised, f.train, at, &s.tally)
 	} else {

@@ -14,12 +14,12 @@ import (
 // extractorKey is where the keys of the extractor's tensors begin.
 const extractorKey = "feature_extractor"
 
-// extractor makes the layers that turn samples of a shape into features, and
+// Layers makes the layers that turn samples of a shape into features, their weights zero, and
 // counts the features. Keys are those of PyTorch: extractorKey is an nn.Linear for the
 // extractor linear, an nn.Sequential of Linear and ReLU for mlp, and for conv one of Conv2d,
 // ReLU, MaxPool2d, Conv2d, ReLU, MaxPool2d, Flatten and Linear; for conv3 see layer.Convolutions3. LayerNorm
 // has no tensors.
-func (c Config) extractor(shape dataset.Shape) (s layer.Stack, dim int, err error) {
+func (c Config) Layers(shape dataset.Shape) (s layer.Stack, dim int, err error) {
 	dim = c.Dim
 	in := shape.Len()
 	switch c.Extractor {

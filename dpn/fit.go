@@ -29,6 +29,8 @@ type FitOptions struct {
 	// Stale are files of an earlier run: they are removed when this one is saved first, and not before.
 	Stale []string
 
+	Profile *Profile // measures the updates; nil: none does
+
 	OnEM      func(done, all int)               // after each iteration of EM (init em and em-classwise)
 	OnPrepare func(done, all int)               // while denoised features are computed once for all epochs
 	OnEpoch   func(Epoch)                       // after each finished epoch
@@ -157,6 +159,10 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 	m := f.m
 	f.tried.at = f.begun
 	f.step = NewTrainer(m, f.e)
+	if f.opt.Profile != nil {
+		f.step.SetProfile(f.opt.Profile)
+		defer f.step.SetProfile(nil)
+	}
 	f.step.path.Stop = func() bool { return ctx.Err() != nil }
 	if f.step.matching != nil {
 		f.step.matching.Stop = f.step.path.Stop

@@ -93,7 +93,7 @@ func (m *Model) build() (err error) {
 	if err := m.Config.checkPreprocessing(m.Shape); err != nil {
 		return err
 	}
-	if m.extractor, m.Config.Dim, err = m.Config.extractor(m.Shape); err != nil {
+	if m.extractor, m.Config.Dim, err = m.Config.Layers(m.Shape); err != nil {
 		return err
 	}
 	if err := m.Config.checkRank(m.Config.Dim); err != nil {

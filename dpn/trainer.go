@@ -49,6 +49,8 @@ type Trainer struct {
 	weights  []float32
 	balanced *dataset.Set
 
+	profile *Profile // or nil
+
 	// Measured on the last minibatch.
 	tally      layer.Tally
 	nll, score float64            // the density losses, without their weights
@@ -110,7 +112,7 @@ func NewTrainer(m *Model, e *engine.Engine) *Trainer {
 // returns a *NotFiniteError. With Config.Gradient "detached" only the classifier learns. With
 // Config.NoiseMax the first half of the images gets noise.
 func (s *Trainer) Update(set *dataset.Set, at []int32, rate float64) (loss float64, err error) {
-	s.tally.Reset()
+	s.begin()
 	loss = s.gradients(set, at, &s.tally)
 	norm, what := s.check(loss)
 	if what != "" {
@@ -120,10 +122,17 @@ func (s *Trainer) Update(set *dataset.Set, at []int32, rate float64) (loss float
 	return loss, nil
 }
 
+// begin begins an update.
+func (s *Trainer) begin() {
+	s.profile.begin()
+	s.tally.Reset()
+}
+
 // gradients computes the mean loss and its gradient for the images at of set.
 func (s *Trainer) gradients(set *dataset.Set, at []int32, t *layer.Tally) float64 {
 	if m := s.m; m.Config.Gradient == "detached" {
 		f := s.features(set, at)
+		s.profile.enter(PhaseAscent)
 		m.potential.Ascend(s.e, f, m.Config.Steps)
 		return s.classify(f, engine.Matrix{}, set, at, t)
 	}
@@ -138,15 +147,23 @@ func (s *Trainer) exact(set *dataset.Set, at []int32, t *layer.Tally) float64 {
 	// Forward: images to features x_0, x_0 uphill to x_n.
 	clean := s.cleanFeatures(set, at)
 	f := s.features(set, at)
+	s.profile.enter(PhasePrecisions)
+	p.Mixture(e)
+	s.profile.enter(PhaseAscent)
 	p.Forward(e, f, m.Config.Steps, &s.path)
+	s.profile.enter(PhaseOther)
 	markUsed(s.used, &s.path)
 
 	// Losses at x_n, with v = dL/dx_n.
 	v := part(s.v, 0, n)
 	loss := s.classify(f, v, set, at, t) + s.denoise(v, f, clean)
+	s.profile.enter(PhaseAscentBackward)
 
 	// Backward: v becomes dL/dx_0; losses at x_0 add to the gradient of the potential only.
 	p.Backward(e, &s.path, v)
+	if s.likelihood != nil || s.matching != nil {
+		s.profile.enter(PhaseDensity)
+	}
 	if s.likelihood != nil {
 		s.nll = s.likelihood.Loss(e, s.path.XAt(0))
 		loss += float64(m.Config.NLL * s.nll)
@@ -155,8 +172,10 @@ func (s *Trainer) exact(set *dataset.Set, at []int32, t *layer.Tally) float64 {
 		s.score = s.matching.Loss(e, s.path.XAt(0), s.updates)
 		loss += float64(m.Config.Score * s.score)
 	}
+	s.profile.enter(PhaseSums)
 	p.Gradients(e)
 	m.extractor.Backward(e, &s.tape, engine.Matrix{}, v)
+	s.profile.enter(PhaseOther)
 	return loss
 }
 
@@ -164,14 +183,17 @@ func (s *Trainer) exact(set *dataset.Set, at []int32, t *layer.Tally) float64 {
 func (s *Trainer) features(set *dataset.Set, at []int32) engine.Matrix {
 	x, f := part(s.x, 0, len(at)), part(s.f, 0, len(at))
 	n := s.noise.Rows(len(at))
+	s.profile.enter(PhaseRead)
 	if n > 0 {
-		noisy := part(x, 0, n)
+		noisy, clean := part(x, 0, n), s.levels
 		if s.noise.Unclamped {
-			s.input.into(s.e, noisy, set, at[:n])
-			s.noise.Add(s.e, x, s.updates)
-		} else {
-			s.levels.into(s.e, noisy, set, at[:n])
-			s.noise.Add(s.e, x, s.updates)
+			clean = s.input
+		}
+		clean.into(s.e, noisy, set, at[:n])
+		s.profile.enter(PhaseNoise)
+		s.noise.Add(s.e, x, s.updates)
+		s.profile.enter(PhaseRead)
+		if !s.noise.Unclamped {
 			s.input.finish(s.e, noisy)
 		}
 	}
@@ -180,6 +202,7 @@ func (s *Trainer) features(set *dataset.Set, at []int32) engine.Matrix {
 		d.SetPass(uint64(s.updates))
 	}
 	copy(f.Data, s.m.extractor.Forward(s.e, &s.tape, x, layer.Training).Data)
+	s.profile.enter(PhaseOther)
 	return f
 }
 
@@ -191,6 +214,7 @@ func (s *Trainer) cleanFeatures(set *dataset.Set, at []int32) engine.Matrix {
 		return engine.Matrix{}
 	}
 	x, clean := part(s.x, 0, n), part(s.clean, 0, n)
+	s.profile.enter(PhaseRead)
 	s.input.into(s.e, x, set, at[:n])
 	copy(clean.Data, s.m.extractor.Forward(s.e, &s.cleanTape, x, layer.Evaluation).Data)
 	return clean
@@ -199,6 +223,7 @@ func (s *Trainer) cleanFeatures(set *dataset.Set, at []int32) engine.Matrix {
 // classify runs the classifier on xn forward and backward, and returns the mean cross-entropy
 // of the minibatch. v, unless empty, is set to dL/dx_n.
 func (s *Trainer) classify(xn, v engine.Matrix, set *dataset.Set, at []int32, t *layer.Tally) float64 {
+	s.profile.enter(PhaseHead)
 	n := xn.Rows
 	y, dy, labels := part(s.y, 0, n), part(s.dy, 0, n), s.labels[:n]
 	for b, i := range at {
@@ -241,6 +266,7 @@ func (s *Trainer) denoise(v, xn, clean engine.Matrix) float64 {
 // detached is gradients of the classifier alone, from denoised features that were computed
 // once for all epochs.
 func (s *Trainer) detached(denoised engine.Matrix, set *dataset.Set, at []int32, t *layer.Tally) float64 {
+	s.profile.enter(PhaseRead)
 	f := part(s.f, 0, len(at))
 	for b, i := range at {
 		copy(f.Row(b), denoised.Row(int(i)))
@@ -250,6 +276,7 @@ func (s *Trainer) detached(denoised engine.Matrix, set *dataset.Set, at []int32,
 
 // check returns the norm of the gradient, and names what is not finite, if anything.
 func (s *Trainer) check(loss float64) (norm float64, what string) {
+	s.profile.enter(PhaseNorm)
 	clear(s.squares)
 	var sum float64
 	for _, p := range s.params {
@@ -258,7 +285,9 @@ func (s *Trainer) check(loss float64) (norm float64, what string) {
 		sum += v
 	}
 	norm = math.Sqrt(sum)
-	return norm, layer.NotFinite(loss, norm, s.params)
+	what = layer.NotFinite(loss, norm, s.params)
+	s.profile.enter(PhaseOther)
+	return norm, what
 }
 
 // update makes one step of the optimiser, with the gradient scaled down to Config.Clip if its norm is
@@ -266,6 +295,7 @@ func (s *Trainer) check(loss float64) (norm float64, what string) {
 func (s *Trainer) update(rate, norm float64) {
 	c, p := s.m.Config, s.m.potential
 	clip := layer.Clip(norm, c.Clip)
+	s.profile.enter(PhaseOptimiser)
 	for _, q := range s.params {
 		s.step(s.e, q, p.Unconstrained(q), c.learningRate(q.Group)*rate, clip)
 	}
@@ -273,6 +303,8 @@ func (s *Trainer) update(rate, norm float64) {
 	s.updates++
 	s.m.fresh = false
 	if c.Gradient == "exact" {
+		s.profile.enter(PhaseRetraction)
 		p.Updated(s.e)
 	}
+	s.profile.end()
 }

@@ -109,6 +109,7 @@ func TestUpdateAllocates(t *testing.T) {
 	noisy := func(c *Config) { c.NoiseMax = 0.3 }
 	for name, change := range map[string]func(c *Config){
 		"exact":       func(*Config) {},
+		"profiled":    noisy,
 		"detached":    func(c *Config) { c.Gradient = "detached" },
 		"noise":       noisy,
 		"normalised":  func(c *Config) { c.Contrast, c.Centre = true, dataset.CentreMoments; noisy(c) },
@@ -121,6 +122,10 @@ func TestUpdateAllocates(t *testing.T) {
 			t.Fatal(err)
 		}
 		tr, at := NewTrainer(m, e), []int32{0, 1, 2, 3, 4, 5, 6, 7}
+		if name == "profiled" {
+			tr.SetProfile(new(Profile))
+			defer tr.SetProfile(nil)
+		}
 		if n := testing.AllocsPerRun(10, func() {
 			if _, err := tr.Update(d.Train, at, 1); err != nil {
 				t.Fatal(err)

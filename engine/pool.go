@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync/atomic"
+	"time"
 )
 
 // job is work in tasks that write to separate outputs. The number of the worker (0 is the caller)
@@ -36,12 +37,18 @@ type pool struct {
 	restart  func(worker int) // if set, called by a helper that replaces another one
 	waiting  atomic.Bool      // the caller is blocked until all tasks are finished
 	finished chan struct{}    // wakes it
+
+	// See Engine.Watch. Set while no job runs, and read only by the caller and by holders of a valid task.
+	clock func() time.Duration
+	begin func()
+	wall  time.Duration // of shared jobs
 }
 
 // ticket fills a cache line, so that threads do not share one.
 type ticket struct {
 	atomic.Uint64
-	_ [56]byte
+	busy time.Duration // of the thread in tasks, by pool.clock; only the thread changes it
+	_    [48]byte
 }
 
 type helper struct {
@@ -115,6 +122,10 @@ func (p *pool) run(j job, tasks int) {
 	if tasks > maxTasks {
 		panic(fmt.Sprintf("engine: %d tasks in one job, at most %d", tasks, maxTasks))
 	}
+	var begun time.Duration
+	if p.clock != nil {
+		begun = p.clock()
+	}
 	p.job, p.sharing = j, true
 	p.tasks.Store(int32(tasks))
 	p.done.Store(0)
@@ -136,6 +147,9 @@ func (p *pool) run(j job, tasks int) {
 	p.work(0)
 	worked = true
 	p.wait()
+	if p.clock != nil {
+		p.wall += p.clock() - begun
+	}
 	p.job, p.sharing = nil, false
 	if f := p.failure.Swap(nil); f != nil {
 		panic(f)
@@ -210,6 +224,13 @@ func (p *pool) work(worker int) {
 
 func (p *pool) do(worker, task int) {
 	tasks, returned := p.tasks.Load(), false
+	var begun time.Duration
+	if p.clock != nil {
+		begun = p.clock()
+		if worker > 0 && p.begin != nil {
+			p.begin()
+		}
+	}
 	defer func() {
 		v := recover()
 		if v == nil && !returned {
@@ -217,6 +238,9 @@ func (p *pool) do(worker, task int) {
 		}
 		if v != nil {
 			p.failure.CompareAndSwap(nil, &TaskPanic{v, debug.Stack()})
+		}
+		if p.clock != nil { // before the caller may go on, which reads it
+			p.tickets[worker].busy += p.clock() - begun
 		}
 		if p.done.Add(1) == tasks && p.waiting.Load() && p.waiting.CompareAndSwap(true, false) {
 			p.finished <- struct{}{}

@@ -220,3 +220,34 @@ func TestWaits(t *testing.T) {
 		}
 	}
 }
+
+// TestWatch checks what threads measure of a job that they share: with a clock that each reading moves on, all of
+// it within the job.
+func TestWatch(t *testing.T) {
+	e, err := New(WithThreads(3), WithEagerThreads())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	var clock, begun atomic.Int64
+	e.Watch(func() time.Duration { return time.Duration(clock.Add(1)) }, func() { begun.Add(1) })
+	var helped atomic.Int64
+	e.Parallel(12, 0, 1e9, func(w *Worker, lo, hi int) {
+		if w.Index() > 0 {
+			helped.Add(1)
+		}
+	})
+	wall, busy := e.Watched()
+	if wall <= 0 || busy <= 0 || busy > 3*wall {
+		t.Errorf("%v of a job, %v in its tasks", wall, busy)
+	}
+	if begun.Load() != helped.Load() {
+		t.Errorf("%d tasks of other threads, begun %d", helped.Load(), begun.Load())
+	}
+	e.Watch(nil, nil)
+	readings := clock.Load()
+	e.Parallel(12, 0, 1e9, func(*Worker, int, int) {})
+	if clock.Load() != readings {
+		t.Error("the clock was read after Watch(nil, nil)")
+	}
+}

@@ -114,6 +114,9 @@ func checkWhole(call string, rows, width int, list ...engine.Matrix) {
 // Tape holds the input and the output of every layer of one pass through a Stack. The next pass
 // reuses its memory. The zero value is ready to use.
 type Tape struct {
+	// Enter, if set, is called before each layer of a pass.
+	Enter func(layer int, backward bool)
+
 	x     engine.Matrix
 	y     []engine.Matrix
 	grads [2][]float32
@@ -136,6 +139,9 @@ func (s Stack) Forward(e *engine.Engine, t *Tape, x engine.Matrix, mode Mode) en
 	}
 	for i, l := range s {
 		_, out := l.Sizes()
+		if t.Enter != nil {
+			t.Enter(i, false)
+		}
 		t.y[i] = engine.View(engine.Grow(&t.y[i].Data, x.Rows*out), x.Rows, out)
 		l.Forward(e, t.y[i], x, mode)
 		x = t.y[i]
@@ -147,6 +153,9 @@ func (s Stack) Forward(e *engine.Engine, t *Tape, x engine.Matrix, mode Mode) en
 // through all layers. It sets Grad of all parameters, and dx unless that is empty.
 func (s Stack) Backward(e *engine.Engine, t *Tape, dx, dy engine.Matrix) {
 	for i := len(s) - 1; i >= 0; i-- {
+		if t.Enter != nil {
+			t.Enter(i, true)
+		}
 		x := t.Value(i - 1)
 		to := dx
 		if i > 0 {

@@ -76,6 +76,7 @@ func (m *Mixture) Backward(
 	engine.Grow(&tr.t, tr.Steps*tr.K*tr.Rows)
 	engine.Grow(&tr.sum, tr.Steps*tr.Rows)
 
+	tr.enter(false)
 	m.precision.backward(e, alpha, a, tr, v, grad)
 
 	for t := tr.Steps - 1; t >= 0; t-- {
@@ -144,6 +145,7 @@ func (p *dense) denseBackward(e *engine.Engine, alpha float32, tr *Trajectory, v
 	e.Run(vjp, vjp.blocks, flops)
 	*vjp = vjpJob{}
 
+	tr.enter(true)
 	j := &grad.jobs.gradient
 	*j = gradientJob{e: e, m: m, tr: tr, grad: grad}
 	j.parts = min(max(2*e.Threads()/m.K, 1), e.Panels(m.D))

@@ -36,7 +36,9 @@ func (l *lowRank) backward(
 		t0 := max(t1-each, 0)
 		vjp.t0, vjp.t1, sum.t0, sum.t1 = t0, t1, t0, t1
 		cost := flops * float64(t1-t0) / float64(max(tr.Steps, 1))
+		tr.enter(false)
 		e.Run(vjp, vjp.blocks, cost)
+		tr.enter(true)
 		e.Run(sum, sum.parts, cost)
 		if t0 == 0 || tr.stopped() {
 			break

@@ -103,6 +103,24 @@ func (w *Work) PerRow() []StepWork {
 	return list
 }
 
+// Totals are the sums of Work over all steps.
+type Totals struct {
+	Route             Route
+	Rows              int
+	Active, Evaluated float64 // pairs; 0 of the dense route
+	FactorFlop        float64
+}
+
+// Totals returns the sums over all steps.
+func (w *Work) Totals() Totals {
+	t := Totals{Route: w.Route, Rows: w.Rows, FactorFlop: w.FactorFlop}
+	for i := range w.Active {
+		t.Active += float64(w.Active[i].Load())
+		t.Evaluated += float64(w.Evaluated[i].Load())
+	}
+	return t
+}
+
 // CountWork returns what the sparse route would do in an ascent of the rows of x, which stay as they are, or
 // nil if there are no bounds. It takes as long as the ascent; stop, unless nil, is polled as in AscendUntil.
 func (m *Mixture) CountWork(e *engine.Engine, stop func() bool, alpha float32, steps int,

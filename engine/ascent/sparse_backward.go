@@ -93,6 +93,7 @@ func (p *dense) sparseBackward(e *engine.Engine, alpha float32, tr *Trajectory, 
 	e.Run(j, len(tr.records), flops)
 	*j = sparseVJPJob{}
 
+	tr.enter(true)
 	s := &grad.jobs.sparse
 	*s = sparseGradientJob{e: e, m: m, tr: tr, grad: grad}
 	s.parts = min(max(2*e.Threads()/m.K, 1), e.Panels(m.D))

@@ -23,6 +23,10 @@ type Trajectory struct {
 	// true it must keep doing so, and the results of Ascend and Backward are undefined.
 	Stop func() bool
 
+	// Enter, if set, is called by Backward whenever it begins to take dL/dx through steps (false), or to sum up
+	// the gradient of the parameters (true).
+	Enter func(sums bool)
+
 	of         *Mixture // that the ascent was on, at which generation of its precisions, and with which alpha
 	generation uint64
 	alpha      float32
@@ -82,6 +86,13 @@ func (tr *Trajectory) check(call string, m *Mixture, alpha float32) {
 	}
 	engine.CheckLength(call, "tr.X", len(tr.X), (tr.Steps+1)*tr.Rows*tr.D)
 	engine.CheckLength(call, "tr.R", len(tr.R), tr.Steps*tr.K*tr.Rows)
+}
+
+// enter calls Enter.
+func (tr *Trajectory) enter(sums bool) {
+	if tr.Enter != nil {
+		tr.Enter(sums)
+	}
 }
 
 // stopped reports whether the caller has given up.
