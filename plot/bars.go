@@ -17,6 +17,7 @@ import (
 type Bars struct {
 	Title, X, Note string
 	Groups         []string
+	Stacked        bool // the bars of a group follow one another in a line
 	// Series are the bars of one kind: point i belongs to group i, and Y is its length; X and
 	// the interval are not used. A length that is not positive draws no bar.
 	Series []Series
@@ -53,6 +54,11 @@ func (b Bars) layout(width vg.Length) (drawing, error) {
 	if longest == 0 {
 		return f, ErrEmpty
 	}
+	for i := range b.Groups {
+		if b.Stacked {
+			longest = max(longest, b.sum(i))
+		}
+	}
 	if doubt {
 		f.keys = append(f.keys, key{text: doubtful.text, glyph: &draw.GlyphStyle{Color: grey, Radius: barHeight / 2,
 			Shape: draw.SquareGlyph{}}})
@@ -69,9 +75,23 @@ func (b Bars) layout(width vg.Length) (drawing, error) {
 	return f, nil
 }
 
+// sum is the length of all bars of a group.
+func (b Bars) sum(group int) (sum float64) {
+	for _, s := range b.Series {
+		if y := s.Points[group].Y; drawable(y) {
+			sum += y
+		}
+	}
+	return sum
+}
+
 func (b Bars) height() (h vg.Length) {
 	for i := range b.Groups {
 		h += groupPitch
+		if b.Stacked {
+			h += barPitch
+			continue
+		}
 		for _, s := range b.Series {
 			if drawable(s.Points[i].Y) {
 				h += barPitch
@@ -94,21 +114,30 @@ func (b bars) Plot(c draw.Canvas, p *axes.Plot) {
 	for i, group := range b.Groups {
 		c.FillText(name, vg.Point{X: c.Min.X + 2, Y: y}, format.Printable(group))
 		y -= groupPitch - gap
+		begin, sum := c.Min.X, 0.0
 		for _, s := range b.Series {
 			pt := s.Points[i]
 			if !drawable(pt.Y) {
 				continue
 			}
 			_, glyph := s.look()
-			end := tx(pt.Y)
-			corners := []vg.Point{{X: c.Min.X, Y: y}, {X: end, Y: y}, {X: end, Y: y - barHeight},
-				{X: c.Min.X, Y: y - barHeight}}
+			end := tx(sum + pt.Y)
+			corners := []vg.Point{{X: begin, Y: y}, {X: end, Y: y}, {X: end, Y: y - barHeight},
+				{X: begin, Y: y - barHeight}}
 			if pt.Doubtful {
 				c.StrokeLines(draw.LineStyle{Color: glyph.Color, Width: 1}, append(corners, corners[0]))
 			} else {
 				c.FillPolygon(glyph.Color, corners)
 			}
+			if b.Stacked {
+				begin, sum = end, sum+pt.Y
+				continue
+			}
 			c.FillText(value, vg.Point{X: end + 3, Y: y - barHeight/2 + 1}, format.Significant(pt.Y))
+			y -= barPitch
+		}
+		if b.Stacked {
+			c.FillText(value, vg.Point{X: begin + 3, Y: y - barHeight/2 + 1}, format.Significant(sum))
 			y -= barPitch
 		}
 		y -= gap

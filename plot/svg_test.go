@@ -50,6 +50,11 @@ func TestSVG(t *testing.T) {
 		want   []string
 		reject []string
 	}{
+		{"stacked bars", func() ([]byte, error) {
+			stacked := bars
+			stacked.Stacked = true
+			return titled(stacked)
+		}, []string{"113", "105", "avx512", "generic"}, []string{"absent"}},
 		{"dots", func() ([]byte, error) { return titled(dots) },
 			[]string{"MLP <b>", "DPN", "clean", "noisy", "percent", "40", "90", "Over seeds."}, []string{"absent"}},
 		{"lines", func() ([]byte, error) { return titled(lines) },
