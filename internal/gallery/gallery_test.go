@@ -49,7 +49,7 @@ var shown = map[string]figure{
 	"steps":     inPage("analysis", "Separation fuzziness over ascent steps"),
 	"centres":   inPage("analysis", "Centres by weight"),
 	"variance":  inPage("analysis", "Variance of each pixel"),
-	"histogram": inPage("uncertainty", "scaled, test images against rotated"),
+	"histogram": inPage("uncertainty", "Score “scaled”, test images against rotated"),
 	"examples":  inPage("uncertainty", "Examples of each kind"),
 	"denoise":   {from: "denoised/gaussian-0.5.svg", element: "title.closest('svg')"},
 	"sample":    {from: "samples/samples.svg", element: "title.closest('svg')"},
