@@ -47,7 +47,7 @@ var shown = map[string]figure{
 	"strips":    inPage("analysis", "Images along the ascent"),
 	"pca":       inPage("analysis", "Principal components"),
 	"steps":     inPage("analysis", "Separation fuzziness over ascent steps"),
-	"centres":   inPage("analysis", "Centres by weight"),
+	"centres":   inPage("analysis", "Centres"),
 	"variance":  inPage("analysis", "Variance of each pixel"),
 	"histogram": inPage("uncertainty", "Score “scaled”, test images against rotated"),
 	"examples":  inPage("uncertainty", "Examples of each kind"),
