@@ -83,6 +83,8 @@ func oneLine(err error) string {
 }
 
 // printf prints results, unless standard output is reserved for JSON (--json -).
+//
+//go:noinline
 func (a *app) printf(format string, args ...any) {
 	if a.json != "-" {
 		a.out.printf(plain, format, args...)
@@ -100,6 +102,8 @@ func (a *app) toned(c tone, format string, args ...any) {
 }
 
 // note prints what is not a result, unless --quiet is set.
+//
+//go:noinline
 func (a *app) note(format string, args ...any) {
 	if !a.quiet {
 		a.printf(format, args...)
