@@ -1,7 +1,10 @@
 package bench
 
 import (
+	"context"
+	"flag"
 	"runtime"
+	"runtime/pprof"
 	"testing"
 
 	"dpnbench/engine"
@@ -56,6 +59,11 @@ func timeBenchmark(b *testing.B, g *benchmark, setup setupFunc, tier engine.Tier
 	w, err := setup(e)
 	if err != nil {
 		b.Fatal(err)
+	}
+	if f := flag.Lookup("test.cpuprofile"); w.profile != nil && f != nil && f.Value.String() != "" {
+		w.profile(func(name string) {
+			pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("phase", name)))
+		})
 	}
 	if w.close != nil {
 		defer w.close()

@@ -129,6 +129,7 @@ func (p *page) sections() ([]report.Section, error) {
 		}{
 			{"roofline", sentences.Say("roofline title"), sentences.Say("other rooflines"), p.otherRooflines()},
 			{"threads", sentences.Say("threads title"), sentences.Say("threads text"), p.speedUps()},
+			{"phases", sentences.Say("phases title"), sentences.Say("phases text"), p.phases()},
 			{"ascent", sentences.Say("ascent title"), sentences.Say("ascent text"), p.ascents()},
 			{"growth", sentences.Say("growth title"), sentences.Say("growth text"), p.growths()},
 			{"square", sentences.Say("square title"), sentences.Say("square text"), p.squares()},

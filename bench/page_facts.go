@@ -106,6 +106,9 @@ func (s Settings) command() string {
 	if s.Pinned {
 		c += " --pin"
 	}
+	if s.Phases {
+		c += " --phases"
+	}
 	if s.Slow > 1 {
 		c += fmt.Sprintf(" --slow %d", s.Slow)
 	}

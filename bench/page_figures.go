@@ -3,6 +3,7 @@ package bench
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"dpnbench/engine/ascent"
 	"dpnbench/internal/format"
@@ -295,6 +296,65 @@ func (p *page) comparisons() (figures report.Figures) {
 			continue
 		}
 		figures = append(figures, report.Shown{Figure: f})
+	}
+	return figures
+}
+
+// parts are what a figure of phases joins to a colour, by the first words of their names.
+var parts = []struct {
+	name   string
+	phases []string
+}{
+	{"read, noise", []string{"read", "noise"}},
+	{"extractor forward", []string{"forward"}},
+	{"precisions", []string{"precisions"}},
+	{"ascent", []string{"ascent"}},
+	{"classifier, losses", []string{"classifier", "density"}},
+	{"ascent backward", []string{"ascent backward"}},
+	{"sums of gradients", []string{"sums"}},
+	{"extractor backward", []string{"backward"}},
+	{"norm, optimiser, retraction", []string{"norm", "optimiser", "retraction"}},
+	{"other", []string{"other"}},
+}
+
+// partOf returns the part of a phase.
+func partOf(phase string) int {
+	word, _, _ := strings.Cut(phase, " ")
+	for i, p := range parts {
+		if slices.Contains(p.phases, phase) || phase != "ascent backward" && slices.Contains(p.phases, word) {
+			return i
+		}
+	}
+	return len(parts) - 1
+}
+
+// phases draws what the updates of suite train spend in their phases, beside the bounds of these.
+func (p *page) phases() (figures report.Figures) {
+	for _, threads := range p.ends() {
+		f := plot.Bars{Title: "Updates on " + format.Count(threads, "thread"), X: "ms", Stacked: true}
+		for i, part := range parts {
+			f.Series = append(f.Series, plot.Series{Name: part.name, Colour: i})
+		}
+		for i := range p.Results {
+			r := &p.Results[i]
+			if len(r.Phases) == 0 || r.Threads != threads || r.Tier != p.tiers[0] {
+				continue
+			}
+			f.Groups = append(f.Groups, r.Name, r.Name+", bound")
+			for at := range f.Series {
+				var measured, bound plot.Point
+				for _, v := range r.Phases {
+					if partOf(v.Phase) == at {
+						measured.Y += 1e3 * v.Seconds
+						bound.Y += 1e3 * v.BoundSeconds
+					}
+				}
+				f.Series[at].Points = append(f.Series[at].Points, measured, bound)
+			}
+		}
+		if len(f.Groups) > 0 {
+			figures = append(figures, report.Shown{Figure: f})
+		}
 	}
 	return figures
 }

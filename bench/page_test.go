@@ -96,6 +96,11 @@ func modelled(x Extent, tiers []string, threads []int) *Report {
 					wide = 0.14
 					res.Marks = []string{"unsteady, within 14%", "other processes used 17% of a core"}
 				}
+				if g.suite == "train" && x == Full {
+					res.Phases = []Phase{{Phase: "forward 0 linear", Seconds: 0.3 * t, BoundSeconds: 0.2 * t},
+						{Phase: "ascent", Seconds: 0.6 * t, Flop: 1e9, BoundSeconds: 0.5 * t, Bound: "peak"},
+						{Phase: "other", Seconds: 0.1 * t, Waiting: 0.05 * t}}
+				}
 				res.SecondsMedian, res.SecondsCI, res.Samples = t, [2]float64{t * (1 - wide), t * (1 + wide)},
 					[]float64{t}
 				res.GFlops, res.GBPerS, res.SamplesPerSecond = res.Flop/t/1e9, res.Bytes/t/1e9, g.items/t
@@ -155,12 +160,12 @@ func TestPage(t *testing.T) {
 	r := modelled(Full, []string{"avx512", "avx2", "generic"}, []int{1, 2, 4})
 	r.Warnings = []string{"the clock changed during the run, between 2.90 and 3.71 GHz"}
 	page := pageOf(t, r)
-	if got, want := sectionsOf(page), []string{"limits", "roofline", "threads", "ascent", "growth", "square", "tiers",
-		"rows", "reading"}; !slices.Equal(got, want) {
+	if got, want := sectionsOf(page), []string{"limits", "roofline", "threads", "phases", "ascent", "growth", "square",
+		"tiers", "rows", "reading"}; !slices.Equal(got, want) {
 		t.Errorf("sections %v, expected %v", got, want)
 	}
-	if got := len(webtest.SVG.FindAllString(page, -1)); got != 2+1+4+2+2+2 {
-		t.Errorf("%d figures, expected 13", got)
+	if got := len(webtest.SVG.FindAllString(page, -1)); got != 2+1+2+4+2+2+2 {
+		t.Errorf("%d figures, expected 15", got)
 	}
 	if got := strings.Count(page, `<th scope="row">`); got != len(r.Results)+len(r.Peak) {
 		t.Errorf("%d rows of tables", got)

@@ -110,6 +110,8 @@ type Result struct {
 	Active    *Components `json:"active_components,omitempty"`
 	Bounds    *Components `json:"refreshed_bounds,omitempty"`
 
+	Phases []Phase `json:"phases,omitempty"` // of suite train, if Settings.Phases
+
 	Check string   `json:"check"` // what was compared with the reference before timing
 	Marks []string `json:"marks"` // why the row is unreliable
 }

@@ -121,10 +121,14 @@ func (r *runner) report(began sysinfo.Usage, err error, partial bool) *Report {
 		res.setAlone(w.rates, w.limits, r.ownRate(w.s))
 		rep.bandwidth(&res, w.g, r.plan.memory)
 		rep.bound(&res, w.g, r.plan.memory)
+		res.Phases = quickest(w.phases)
 		if len(res.Marks) > 0 {
 			marked++
 		}
 		rep.Results = append(rep.Results, res)
+	}
+	for i := range rep.Results {
+		rep.boundPhases(rep.Results[i].Phases, &rep.Results[i], r.plan.memory)
 	}
 	rep.warn(r, began, marked)
 	return rep
@@ -189,20 +193,25 @@ func (r *Report) bound(res *Result, g *benchmark, h hierarchy) {
 	if res.Suite == "peak" || g.host || res.Bytes == 0 && res.Flop == 0 || len(r.Bandwidth) == 0 {
 		return
 	}
-	perSecond := 0.0 // calls per second at the bound
-	for _, p := range r.Peak {
-		if p.Tier == res.Tier && p.Threads == res.Threads && res.Flop > 0 {
-			perSecond, res.Bound = p.GFlops*1e9/res.Flop, "peak"
-		}
-	}
-	if l := r.holds(res, g.cold, h); l != nil && res.Bytes > 0 {
-		if v := l.Read * 1e9 / res.Bytes; perSecond == 0 || v < perSecond {
-			perSecond, res.Bound = v, l.Level
-		}
-	}
-	if perSecond > 0 {
+	perSecond, by := r.roof(res, g.cold, h)
+	if res.Bound = by; perSecond > 0 {
 		res.PercentBound = 100 / (res.SecondsMedian * perSecond)
 	}
+}
+
+// roof returns how often a second the work of a row can be done at most, and by what; 0 if that was not measured.
+func (r *Report) roof(res *Result, cold bool, h hierarchy) (perSecond float64, by string) {
+	for _, p := range r.Peak {
+		if p.Tier == res.Tier && p.Threads == res.Threads && res.Flop > 0 {
+			perSecond, by = p.GFlops*1e9/res.Flop, "peak"
+		}
+	}
+	if l := r.holds(res, cold, h); l != nil && res.Bytes > 0 {
+		if v := l.Read * 1e9 / res.Bytes; perSecond == 0 || v < perSecond {
+			perSecond, by = v, l.Level
+		}
+	}
+	return perSecond, by
 }
 
 // holds returns the nearest level whose caches, over all threads of the row, hold its operands

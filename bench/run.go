@@ -104,6 +104,7 @@ type instance struct {
 	around  sysinfo.Interference
 	flop    float64
 	bytes   float64
+	phases  [][]Phase // of each pass
 
 	route                     string // of ascents, else empty
 	evaluated, active, bounds *Components
@@ -257,6 +258,9 @@ func (r *runner) together(ctx context.Context, g *benchmark, setup setupFunc, ro
 			}
 		}
 		w.around.Add(before, after)
+		if phases := w.fixture.phases; phases != nil {
+			w.phases = append(w.phases, phases())
+		}
 	}
 	return err
 }

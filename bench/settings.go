@@ -26,6 +26,7 @@ type Settings struct {
 	Repetitions int     `json:"repetitions"`   // of a row in a pass
 	MinTime     float64 `json:"least_seconds"` // seconds, of a repetition
 	Pinned      bool    `json:"pinned"`
+	Phases      bool    `json:"phases,omitempty"` // of the updates of suite train
 	Memory      int     `json:"memory,omitempty"` // bytes for streams; 0: a quarter of what is available
 	Slow        int     `json:"slow,omitempty"`   // how often each call repeats its work, to test comparisons
 

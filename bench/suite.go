@@ -65,7 +65,11 @@ type fixture struct {
 	// check compares the result of op with the reference and says what was compared. A
 	// difference is an *ErrMismatch.
 	check func() (string, error)
-	close func()
+	// profile begins to measure the phases of op, which phases then returns; nil if there are none. onPhase is
+	// that of dpn.Profile.
+	profile func(onPhase func(string))
+	phases  func() []Phase
+	close   func()
 }
 
 type param struct {

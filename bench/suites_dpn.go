@@ -9,7 +9,6 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dataset/source"
 	"dpnbench/dpn"
-	"dpnbench/dpn/layer"
 	"dpnbench/dpn/potential"
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
@@ -133,38 +132,6 @@ func trainSuite() []benchmark {
 		trainBenchmark(Full, "paper dense", paper, ascent.DenseRoute))
 }
 
-// trainFlop counts the products of an update: those of the ascent and its backward pass by
-// the dense route, and others; without dA_i, which the engine counts.
-func trainFlop(c dpn.Config, d int) (climb, other float64) {
-	batch, n, k, fd := float64(c.Batch), float64(c.Steps), float64(c.Components), float64(d)
-	exact := c.Gradient == "exact"
-	switch {
-	case c.Form == potential.FormLowRank:
-		climb = lowRankFlop(d, c.Components, c.Rank, c.Steps, c.Batch, exact)
-	case c.Form == potential.FormFlat: // few responsibilities are above 0: the products with the others are left out
-		climb = 2 * float64(2*c.Rank+2) * k * fd * batch * n
-	default:
-		climb = 2 * k * fd * fd * batch * n
-		if exact {
-			climb, other = 2*climb, k*fd*fd*(fd+1)
-		}
-	}
-	const pixels = 28 * 28
-	switch c.Extractor { // forward and the gradient of weights, and of the input except for the first layer's
-	case "linear":
-		other += 4 * pixels * fd * batch
-	case "conv":
-		s := layer.Convolutions("", layer.ImageShape{Channels: 1, Rows: 28, Cols: 28}, layer.Channels1,
-			layer.Channels2)
-		// On the way back only the pixels that were the largest of four have a gradient.
-		other += batch * (2.5*float64(s[0].MACs()) + 3*float64(s[1].MACs()) + 6*pixels*fd)
-	case "conv3":
-		s := layer.Convolutions3("", layer.ImageShape{Channels: 1, Rows: 28, Cols: 28}, c.Dim, 1)
-		other += batch * (4*float64(s[0].MACs()) + 3*float64(s[2].MACs()) + 6*float64(s[4].MACs()))
-	}
-	return climb, other
-}
-
 // begunUpdates are made before an update is timed: in a fresh network all A_i are multiples of
 // the identity, whose zeros the sparse route never reads. The first update ends that.
 const begunUpdates = 2
@@ -199,24 +166,20 @@ func minibatch(i, batch int, s *dataset.Set) []int32 {
 
 // trainBenchmark is an update of all parameters that learn.
 func trainBenchmark(x Extent, name string, c dpn.Config, route ascent.Route) benchmark {
-	d := c.Dim
-	if c.Extractor == "identity" {
-		d = 28 * 28
+	grey := dataset.Grey(28, 28)
+	layers, d, err := c.Layers(grey)
+	if err != nil {
+		panic(err) // a preset
 	}
-	climb, other := trainFlop(c, d)
-	exact, square := c.Gradient == "exact", float64(c.Components*d*d)
+	flop, square := updateOf(c, layers, grey.Len(), d).products(), float64(c.Components*d*d)
 	memory := 4 * 2 * square // A_i and P_i
-	if exact {
+	if c.Gradient == "exact" {
 		memory = trainingMemory(d, c.Components, c.Steps, c.Batch) + 4*3*square // A_i and its moments
-	}
-	rank := c.Rank
-	if c.Form == potential.FormFull {
-		rank = -1
 	}
 	return benchmark{
 		suite: "train", name: name, extent: x,
 		params: params("d", d, "k", c.Components, "n", c.Steps, "batch", c.Batch),
-		cost:   climb + other, items: float64(c.Batch), memory: memory,
+		cost:   flop, items: float64(c.Batch), memory: memory,
 		setup: func() (setupFunc, error) {
 			data, err := digits(1000, 10)
 			if err != nil {
@@ -236,16 +199,16 @@ func trainBenchmark(x Extent, name string, c dpn.Config, route ascent.Route) ben
 					return err
 				}
 				w.check = func() (string, error) {
-					a := m.Potential().Work() // of the update
-					w.route = a.Route
-					w.flop = other + climb + a.FactorFlop
-					if a.Route == ascent.SparseRoute {
-						active, evaluated, _ := countComponents(a)
-						// Where the potential does not learn, A_i stay diagonal.
-						pairs := sparsePairs{c.Batch, c.Components, d, rank, evaluated.total, active.total}
-						w.flop = other + a.FactorFlop + pairs.flop(!exact, exact)
-					}
+					u := updateOf(m.Config, m.Extractor(), m.Shape.Len(), m.Dim())
+					u.ascent = m.Potential().Work().Totals() // of the update
+					w.route, w.flop = u.ascent.Route, u.products()
 					return checkUpdate(m, e, data.Train.Slice(0, c.Batch), loss)
+				}
+				w.profile = func(onPhase func(string)) {
+					p := &dpn.Profile{OnPhase: onPhase}
+					t.SetProfile(p)
+					w.phases = func() []Phase { return phasesOf(m, p) }
+					w.close = func() { t.SetProfile(nil) }
 				}
 				return w, nil
 			}, nil

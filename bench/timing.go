@@ -15,6 +15,9 @@ func (r *runner) prepare(ctx context.Context, w *instance, setup setupFunc, pass
 	if w.fixture, err = setup(w.s.e); err != nil {
 		return err
 	}
+	if r.settings.Phases && w.fixture.profile != nil {
+		w.fixture.profile(nil)
+	}
 	began := sysinfo.Now()
 	if err := w.fixture.op(); err != nil {
 		return err

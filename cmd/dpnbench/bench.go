@@ -43,6 +43,9 @@ part of every run, except with --filter or --shape: then only by --suite peak,SU
 the parameters of one or several suites: gemm m,k,n; quad d,k,batch; ascent and backward
 d,k,n,batch; reduce and optim n.
 
+--phases also measures where an update of suite train spends its time: each phase beside its bound,
+and the share in which threads wait.
+
 Without --tier, --quick measures the fastest tier, otherwise all tiers are measured (pure Go on
 small work only). Here --threads accepts several numbers: 1,2. Leave the machine idle during a
 run; disturbances are reported.`
@@ -59,6 +62,7 @@ func benchCommand(a *app) *cobra.Command {
   dpnbench bench --list --full --suite gemm    # which rows are there?
   dpnbench bench --shape m=300,k=700,n=50      # products of one's own shape
   dpnbench bench --shape d=100,k=20,n=10,batch=64 --suite ascent --quick
+  dpnbench bench --quick --suite train --phases  # where does an update spend its time?
   dpnbench bench --full --json full.json       # all sweeps, on one, two and all threads
   dpnbench bench --quick --suite gemm --repetitions 100  # more samples, for a shared machine
   dpnbench bench --quick --go-bench old.txt    # for benchstat
@@ -86,6 +90,8 @@ func benchCommand(a *app) *cobra.Command {
 	f.IntVar(&b.settings.Repetitions, "repetitions", 0,
 		"repeat each row `N` times in each of the four passes, up to 0.5 s per pass")
 	f.BoolVar(&b.settings.Pinned, "pin", false, "pin each thread to a CPU (Linux)")
+	f.BoolVar(&b.settings.Phases, "phases", false, "suite train: also the time of each phase of an update, beside "+
+		"its bound")
 	f.StringVar(&b.html, "html", "", "write a page with figures to `FILE`")
 	f.StringVar(&b.goBench, "go-bench", "", "write the format of Go benchmarks to `FILE`, for benchstat")
 	f.StringVar(&b.library, "library", "", "also time a product of this shared library `FILE` in suite gemm "+
@@ -126,6 +132,10 @@ func (b *benchmark) resolve() error {
 	}
 	if s.Slow < 0 {
 		return fmt.Errorf("--slow %d: expected 0 or more repetitions", s.Slow)
+	}
+	if s.Phases && len(s.Suites) > 0 && !slices.Contains(s.Suites, "train") {
+		return fmt.Errorf("--phases: only suite train has phases; expected it in --suite %s",
+			strings.Join(s.Suites, ","))
 	}
 	if s.Memory < 0 {
 		return fmt.Errorf("--memory %d: expected 0 or more bytes", s.Memory)
@@ -265,6 +275,12 @@ func (b *benchmark) show(r *bench.Report) {
 	rows, limits := resultRows(r)
 	if len(rows) > 1 {
 		b.keyed(rowKeys, rows)
+	}
+	for i := range r.Results {
+		if res := &r.Results[i]; len(res.Phases) > 0 {
+			b.printf("\nphases of %s\n", res.ID())
+			b.table(bench.PhaseRows(res.Phases))
+		}
 	}
 	for _, line := range marks(r) {
 		b.warn("%s\n", line)

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"dpnbench/bench"
 	"dpnbench/dataset"
 	"dpnbench/dataset/source"
 	"dpnbench/dpn"
@@ -39,6 +40,8 @@ type training struct {
 	overwrite bool
 	every     int            // updates between two checkpoints
 	minutes   float64        // between two checkpoints
+	profiled  bool           // measure the phases of updates
+	profile   *dpn.Profile   // then; else nil
 	flags     *pflag.FlagSet // of the settings
 	settings  dpn.Config
 	dataNear  string       // where the data of the run that is resumed were, if that is known
@@ -69,7 +72,8 @@ type trainResult struct {
 	MACsPerSample  int                 `json:"macs_per_sample"`
 	PeakRSSBytes   int64               `json:"peak_rss_bytes"`
 	WeightsSHA256  string              `json:"weights_sha256"`
-	EM             *potential.EMResult `json:"em,omitempty"` // with init em or em-classwise
+	EM             *potential.EMResult `json:"em,omitempty"`     // with init em or em-classwise
+	Phases         []bench.Phase       `json:"phases,omitempty"` // with --profile
 	Config         dpn.Config          `json:"config"`
 	Out            string              `json:"out"`
 }
@@ -363,6 +367,9 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 		t.afterInterrupt = fmt.Sprintf("; continue with: %s", t.again())
 	}
 	t.phase("place centres")
+	if t.profiled {
+		t.profile = new(dpn.Profile)
+	}
 	res, failed := m.Fit(ctx, e, data.Train, t.fitOptions(c, trained, m.Shape.Samples()))
 	t.phase("evaluate")
 	var unsaved *dpn.UnsavedError
@@ -403,6 +410,12 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 	}
 	t.note("%.1f s in total, %.1f s of it preparation; %s at %.3g s each; SHA-256 of the weights %s...\n",
 		r.Seconds, r.PrepareSeconds, format.Count(r.Steps, "update"), r.SecondsPerStep, r.WeightsSHA256[:16])
+	if p := t.profile; p != nil && p.Updates() > 0 {
+		t.phase("measure the machine")
+		r.Phases = bench.TrainPhases(e, m, p)
+		t.printf("\nan update (mean of the quickest quarter), and its bounds on this machine:\n")
+		t.table(bench.PhaseRows(r.Phases))
+	}
 	if failed != nil { // the folder does not have this model
 		return r, failed
 	}
@@ -447,6 +460,7 @@ func (t *training) fitOptions(c dpn.Config, samples int, noun string) dpn.FitOpt
 	return dpn.FitOptions{Validation: t.validate, Dir: t.out, Resume: t.resume, Stale: stale, Log: t.log(),
 		CheckpointUpdates:  t.every,
 		CheckpointInterval: time.Duration(t.minutes * float64(time.Minute)),
+		Profile:            t.profile,
 		OnEM:               t.laterPhase("EM"),
 		OnPrepare:          t.laterPhase("denoise"),
 		OnEpoch: func(h dpn.Epoch) {
@@ -474,6 +488,9 @@ func (t *training) again() string {
 	}
 	if t.minutes != defaultMinutes {
 		args = append(args, "--checkpoint-minutes", fmt.Sprint(t.minutes))
+	}
+	if t.profiled {
+		args = append(args, "--profile")
 	}
 	return quote.Command(args...)
 }

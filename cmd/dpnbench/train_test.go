@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"dpnbench/bench"
 	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/dpn/layer"
@@ -264,15 +265,14 @@ func TestOverwrite(t *testing.T) {
 	}
 }
 
-// TestRunFolder checks the default folders of runs.
+// TestRunFolder checks the default folders of runs. The second run is profiled.
 func TestRunFolder(t *testing.T) {
 	data := t.TempDir()
 	idx(t, data, 120)
 	t.Chdir(t.TempDir())
 	train := with(append([]string{"train"}, small...), "--data", data, "--quiet")
-	for range 2 {
-		succeed(t, train...)
-	}
+	succeed(t, train...)
+	checkProfile(t, succeed(t, with(train, "--profile")...), filepath.Join("runs", "compact-2", resultFile))
 	for _, name := range []string{"runs/compact-1", "runs/compact-2"} {
 		if _, err := os.Stat(filepath.Join(name, dpn.ModelFile)); err != nil {
 			t.Error(err)
@@ -328,6 +328,25 @@ func TestResumeCommand(t *testing.T) {
 	other := t.TempDir()
 	idx(t, other, 130)
 	fails(t, []string{"train", "--out", out, "--resume", "--data", other}, "images differ")
+}
+
+// checkProfile checks the table of train --profile, and the same phases in the JSON.
+func checkProfile(t *testing.T, printed, result string) {
+	t.Helper()
+	var r trainResult
+	load(t, result, &r)
+	if len(r.Phases) < 8 {
+		t.Errorf("phases %+v", r.Phases)
+	}
+	_, table, found := strings.Cut(printed, "and its bounds on this machine:\n")
+	for _, p := range append(r.Phases, bench.Phase{Phase: "update"}) {
+		if !found || !strings.Contains(table, p.Phase+"  ") {
+			t.Errorf("no %q in %q", p.Phase, printed)
+		}
+		if p.Phase == "ascent" && !(p.Flop > 0 && p.BoundSeconds > 0 && p.Bound != "") {
+			t.Errorf("the ascent has no bound: %+v", p)
+		}
+	}
 }
 
 // TestLostFigures resumes a finished run without metrics.jsonl and results: the results are written again.

@@ -55,6 +55,7 @@ func (t *training) command() *cobra.Command {
   dpnbench train --preset clean --epochs 30 --patience 3   # early stopping
   dpnbench train --nll 0.1 --score-matching 0.1 --alpha-lr 1e-4   # density losses
   dpnbench train --preset paper --max-updates 1 --explain   # how the ascent is run
+  dpnbench train --preset clean --max-updates 200 --profile   # where the time goes
   dpnbench train --init em --em-ridge 0.3 --verbose   # start from a fitted mixture
   dpnbench train --config runs/first/config.toml --seed 2 --json result.json`,
 		Args: noArgs,
@@ -72,9 +73,11 @@ func (t *training) command() *cobra.Command {
 	f.IntVar(&t.every, "checkpoint-every", 0, "save the run after `N` updates, also within an epoch; 0: never")
 	f.Float64Var(&t.minutes, "checkpoint-minutes", defaultMinutes, "save the run after `M` minutes, also within an "+
 		"epoch; 0: never")
+	f.BoolVar(&t.profiled, "profile", false, "print where the time of an update goes, phase by phase, beside what "+
+		"this machine could do at best")
 	t.addExplain(c)
 	group(f, settingsGroup, "preset", "config")
-	group(f, outputGroup, "out", "resume", "overwrite", "checkpoint-every", "checkpoint-minutes", "explain")
+	group(f, outputGroup, "out", "resume", "overwrite", "checkpoint-every", "checkpoint-minutes", "profile", "explain")
 	t.flags = settingFlags(&t.settings)
 	f.AddFlagSet(t.flags)
 	return c
