@@ -111,9 +111,13 @@ func (a *app) note(format string, args ...any) {
 }
 
 // table prints rows of cells in aligned columns; the first row is the header, the first cell the name of a row.
+//
+//go:noinline
 func (a *app) table(rows [][]string) { a.keyed(1, rows) }
 
 // keyed is table for rows that are named by their first keys cells.
+//
+//go:noinline
 func (a *app) keyed(keys int, rows [][]string) {
 	if a.json != "-" {
 		a.out.Write([]byte(table{rows, keys, a.out.colour}.text(a.out.columns)))
