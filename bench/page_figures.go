@@ -1,8 +1,8 @@
 package bench
 
 import (
-	"cmp"
 	"slices"
+	"sort"
 	"strings"
 
 	"dpnbench/engine/ascent"
@@ -199,7 +199,7 @@ func growth(r *Report, tier string, threads int) plot.Lines {
 			if len(s.Points) < 2 {
 				continue
 			}
-			slices.SortFunc(s.Points, func(a, b plot.Point) int { return cmp.Compare(a.X, b.X) })
+			byX(s.Points)
 			base := s.Points[0]
 			for i := range s.Points {
 				s.Points[i].Y /= base.Y
@@ -248,8 +248,13 @@ func (p *page) percents(name string, colour, dash int, param string, in func(r *
 			Low:      r.PercentPeak * r.SecondsMedian / r.SecondsCI[1],
 			High:     r.PercentPeak * r.SecondsMedian / r.SecondsCI[0]})
 	}
-	slices.SortStableFunc(s.Points, func(a, b plot.Point) int { return cmp.Compare(a.X, b.X) })
+	byX(s.Points)
 	return s
+}
+
+// byX sorts points from left to right.
+func byX(points []plot.Point) {
+	sort.SliceStable(points, func(i, j int) bool { return points[i].X < points[j].X })
 }
 
 // percentLines is a figure of shares of the peak, if one of the series has two points or more.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"sort"
 	"strings"
 
 	"dpnbench/engine"
@@ -112,7 +113,7 @@ func MarkKinds(rows []Result) (kinds []MarkKind) {
 			kinds[at].Rows++
 		}
 	}
-	slices.SortStableFunc(kinds, func(a, b MarkKind) int { return cmp.Compare(b.Rows, a.Rows) })
+	sort.SliceStable(kinds, func(i, j int) bool { return kinds[i].Rows > kinds[j].Rows })
 	for i := range kinds {
 		kinds[i].Letter, kinds[i].All = string(rune('a'+i%26)), kinds[i].Rows == len(rows)
 	}

@@ -1,11 +1,11 @@
 package plot
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 
 	"dpnbench/internal/axes"
 	"dpnbench/internal/format"
@@ -97,7 +97,7 @@ func (r Roofline) layout(width vg.Length) (drawing, error) {
 // highest returns the limits that can be drawn, the highest first.
 func highest(limits []Limit) []Limit {
 	limits = drawableLimits(limits)
-	slices.SortStableFunc(limits, func(a, b Limit) int { return cmp.Compare(b.Rate, a.Rate) })
+	sort.SliceStable(limits, func(i, j int) bool { return limits[i].Rate > limits[j].Rate })
 	return limits
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 
 	"dpnbench/dpn/separation"
@@ -214,12 +215,7 @@ func samplesText(points []separation.CurvePoint) (text string) {
 // risesText says up to which step size phi rises.
 func risesText(f *Field) string {
 	rises := slices.Clone(f.Rises.Rises)
-	slices.SortFunc(rises, func(a, b study.Rise) int {
-		if a.AlphaLambda < b.AlphaLambda {
-			return -1
-		}
-		return 1
-	})
+	sort.Slice(rises, func(i, j int) bool { return rises[i].AlphaLambda < rises[j].AlphaLambda })
 	first := slices.IndexFunc(rises, func(r study.Rise) bool { return r.Share < 1 })
 	switch {
 	case len(rises) == 0:

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 
@@ -169,8 +170,9 @@ func imagesIn(path string) ([]imageFile, error) {
 		return nil, brokenFiles(path, len(files)+len(others), errorsOf(others, "expected an image (.png, .jpg, .gif, "+
 			".bmp, .webp)"))
 	}
-	slices.SortFunc(files, func(a, b imageFile) int {
-		return cmp.Or(naturally(a.name, b.name), naturally(a.class, b.class), cmp.Compare(a.path, b.path))
+	sort.Slice(files, func(i, j int) bool {
+		a, b := &files[i], &files[j]
+		return cmp.Or(naturally(a.name, b.name), naturally(a.class, b.class), cmp.Compare(a.path, b.path)) < 0
 	})
 	return files, nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sort"
 )
 
 // FunctionRow summarises the cases of a function.
@@ -56,7 +57,7 @@ func (f *Function) runCases(ctx context.Context, opt Options) (*Report, error) {
 	if len(cases) == 0 {
 		cases = f.cases(opt.Quick)
 		// In an order without sense, so that a run that ends early has seen cases of all kinds.
-		slices.SortStableFunc(cases, func(a, b Case) int { return cmp.Compare(a.draw(1<<30), b.draw(1<<30)) })
+		sort.SliceStable(cases, func(i, j int) bool { return cases[i].draw(1<<30) < cases[j].draw(1<<30) })
 	}
 	row := FunctionRow{Function: f.Name, Kernel: f.name, Threads: f.threadCounts(opt.Threads),
 		Findings: []Finding{}}
@@ -154,7 +155,7 @@ func (row *FunctionRow) summarise(f *Function, all []tried, report *Report) {
 			row.Findings = append(row.Findings, Finding{kind, len(some), f.common(some, all), example})
 		}
 	}
-	slices.SortStableFunc(row.Findings, func(a, b Finding) int { return cmp.Compare(b.Cases, a.Cases) })
+	sort.SliceStable(row.Findings, func(i, j int) bool { return row.Findings[i].Cases > row.Findings[j].Cases })
 	for _, over := range repeatWays {
 		row.Repeats = append(row.Repeats, f.repeats(over, all))
 	}
