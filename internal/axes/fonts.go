@@ -48,10 +48,14 @@ func (t lazyText) Extents(f font.Font) font.Extents { return t.plain().Extents(f
 func (t lazyText) Lines(s string) []string { return t.plain().Lines(s) }
 
 // Box implements text.Handler.
-func (t lazyText) Box(s string, f font.Font) (width, height, depth vg.Length) { return t.plain().Box(s, f) }
+func (t lazyText) Box(s string, f font.Font) (width, height, depth vg.Length) {
+	return t.plain().Box(s, f)
+}
 
 // Draw implements text.Handler.
-func (t lazyText) Draw(c vg.Canvas, s string, sty text.Style, at vg.Point) { t.plain().Draw(c, s, sty, at) }
+func (t lazyText) Draw(c vg.Canvas, s string, sty text.Style, at vg.Point) {
+	t.plain().Draw(c, s, sty, at)
+}
 
 var fonts = sync.OnceValue(func() *font.Cache {
 	return font.NewCache(font.Collection{
