@@ -91,8 +91,8 @@ func (c shownCommand) run(t *testing.T, columns int) (out string) {
 }
 
 // TestTerminal runs commands on a narrow, a usual and a wide terminal: on the others than the narrow one, where they
-// have more room, only those that are quick, and what prints the widest tables. TestDemo has demo. data fetch is not
-// among them: it takes only the published files.
+// have more room, the slower ones run only with the long tests. TestDemo has demo. data fetch is not among them: it
+// takes only the published files.
 func TestTerminal(t *testing.T) {
 	long(t)
 	t.Setenv("TERM", "xterm")
@@ -115,14 +115,7 @@ func TestTerminal(t *testing.T) {
 			{[]string{"separation", "--features", "x.npy,x.npy", "--labels", "y.csv"}, []string{"separation"},
 				[]string{"effective depth"}},
 		}
-		if longtest.Asked() {
-			commands = append(commands,
-				shownCommand{[]string{"sample", "--model", model, "--method", "mala", "--n", "20", "--steps", "100",
-					"--out", out("s")}, []string{"mala"}, nil},
-				shownCommand{[]string{"predict", "--model", model, "--out", out("p") + ".csv"}, []string{"predict"},
-					nil})
-		}
-		if columns == 30 {
+		if columns == 30 || longtest.Asked() {
 			commands = append(commands,
 				shownCommand{[]string{"analyze", "--model", model, "--draws", "20", "--subsets", "1", "--out",
 					out("a")}, []string{"analyze", "figures"}, []string{"law follows"}},
@@ -130,12 +123,16 @@ func TestTerminal(t *testing.T) {
 				shownCommand{with([]string{"reproduce", "trained", "--presets", "compact", "--seeds", "1", "--epochs",
 					"1", "--out", out("r")}, data...), []string{"trained"}, []string{"figures"}})
 		}
-		if columns < 200 && longtest.Asked() {
+		if longtest.Asked() {
 			commands = append(commands,
 				shownCommand{[]string{"bench", "--quick", "--suite", "gemm", "--filter", "packed/m=128,k=64,n=64",
 					"--threads", "1"}, []string{"bench"}, []string{"m=128,k=64,n=64"}},
 				shownCommand{[]string{"uncertainty", "--model", model, "--out", out("u")}, []string{"uncertainty"},
-					[]string{"AUROC"}})
+					[]string{"AUROC"}},
+				shownCommand{[]string{"sample", "--model", model, "--method", "mala", "--n", "20", "--steps", "100",
+					"--out", out("s")}, []string{"mala"}, nil},
+				shownCommand{[]string{"predict", "--model", model, "--out", out("p") + ".csv"}, []string{"predict"},
+					nil})
 		}
 		for _, c := range commands {
 			c.run(t, columns)
