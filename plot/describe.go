@@ -34,11 +34,19 @@ func from(name string, points []Point) string {
 	case 0:
 		return name + "no value"
 	case 1:
-		return name + format.Significant(points[0].Y) + " at " + format.Significant(points[0].X)
+		return name + format.Significant(points[0].Y) + " at " + place(points[0].X)
 	default:
-		return fmt.Sprintf("%s%s at %s, %s at %s", name, format.Significant(points[0].Y),
-			format.Significant(points[0].X), format.Significant(points[n-1].Y), format.Significant(points[n-1].X))
+		return fmt.Sprintf("%s%s at %s, %s at %s", name, format.Significant(points[0].Y), place(points[0].X),
+			format.Significant(points[n-1].Y), place(points[n-1].X))
 	}
+}
+
+// place prints where a point is: a step or a layer as the whole number that it is.
+func place(x float64) string {
+	if x == math.Trunc(x) && math.Abs(x) < 1e6 {
+		return format.Number(x, 0)
+	}
+	return format.Significant(x)
 }
 
 // numbered is d as points at 0, 1, ...
