@@ -14,6 +14,7 @@ import (
 // TestEnsemble compares an ensemble of models that preprocess images differently with the mean of their probabilities
 // in float64.
 func TestEnsemble(t *testing.T) {
+	notEmulated(t)
 	d := digits(t, 100, 104)
 	d.Test.Labels[7] = 3 // most images are read correctly
 	e := newEngine(t)

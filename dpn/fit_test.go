@@ -37,6 +37,7 @@ func TestRuinedWeights(t *testing.T) {
 // finite returns the epochs that it had finished and
 // leaves the best of them in the model, and nothing without any.
 func TestEndsEarly(t *testing.T) {
+	notEmulated(t)
 	d, e := digits(t, 600, 10), newEngine(t)
 	corrupt := func(m *Model) { m.head.Bias.Data[0] = float32(math.NaN()) }
 	for name, c := range map[string]struct {

@@ -150,6 +150,7 @@ func TestSettingsBeforeForms(t *testing.T) {
 
 // TestFormsResume stops training after an epoch and goes on: the same bits as in one go.
 func TestFormsResume(t *testing.T) {
+	notEmulated(t)
 	d, e := digits(t, 200, 10), newEngine(t)
 	for _, form := range potential.Forms() {
 		if testing.Short() && form != potential.FormFull && form != potential.FormFlat {

@@ -83,6 +83,7 @@ func TestSwitchOrder(t *testing.T) {
 // TestLostMetrics resumes a run whose metrics.jsonl is missing, cut, changed or of another run: one warning
 // says so, the weights are those of a run in one go, and the file holds the epochs from then on.
 func TestLostMetrics(t *testing.T) {
+	notEmulated(t)
 	e := newEngine(t)
 	r := newCheckpointRun(t, e, func(*Config) {})
 	want := r.outcome(t.TempDir(), false)

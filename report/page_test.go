@@ -380,6 +380,9 @@ func (f Figures) repeat(n int) (out Figures) {
 // The page of twenty digits with thirty steps is small, its images are the ones given,
 // and its numbers too.
 func TestWalk(t *testing.T) {
+	if testing.Short() {
+		t.Skip("no machine changes it: without -short")
+	}
 	a := sampleascent.New(20, 30)
 	w := walkOf(a)
 	w.Components = []string{"a zero"}

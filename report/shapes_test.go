@@ -80,6 +80,9 @@ func colours(t *testing.T, page string) bool {
 // TestPagesOfShapes makes the pages of vectors and of colour images. Figures of images are left out for
 // vectors, and the page says why; classes have their names.
 func TestPagesOfShapes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("no machine changes it: without -short")
+	}
 	ctx := context.Background()
 	e, err := engine.New(engine.WithThreads(2))
 	if err != nil {

@@ -253,6 +253,9 @@ func use(r Results) {
 
 // TestUse checks that madeUp results of every kind can be used, also with figures that are not finite.
 func TestUse(t *testing.T) {
+	if testing.Short() {
+		t.Skip("no machine changes it: without -short")
+	}
 	nan := separation.Float(math.NaN())
 	for name, result := range madeUp() {
 		for _, infinite := range []bool{false, true} {

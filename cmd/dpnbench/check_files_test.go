@@ -110,6 +110,7 @@ func TestDocumentedPrograms(t *testing.T) {
 
 // TestOrder finds the orders of few terms.
 func TestOrder(t *testing.T) {
+	long(t)
 	dir := filepath.Join(t.TempDir(), "figures")
 	out := succeed(t, "check", "--order", "--tier", "generic", "--terms", "4", "--draw", dir)
 	for _, want := range []string{"matmul  engine: generic      4", "each other", "gonum",

@@ -115,6 +115,7 @@ func TestReadingIsKept(t *testing.T) {
 // TestColumns trains on a table with a column of dates, which the model's other commands leave out without being told,
 // in any order of the columns.
 func TestColumns(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	text, other := "day,length,code,width,kind\n", "width,kind,day,length\n"
 	for i := range 120 {

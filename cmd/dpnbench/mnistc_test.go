@@ -71,6 +71,7 @@ func mnistcRows(t *testing.T, path string) (against string, rows []mnistcRow) {
 // TestMNISTC evaluates a model on the corruptions of MNIST-C, made here and read from arrays, against the
 // published baseline and one of its own.
 func TestMNISTC(t *testing.T) {
+	long(t)
 	data, dir := t.TempDir(), t.TempDir()
 	idx(t, data, 120)
 	out, js := filepath.Join(dir, "run"), filepath.Join(dir, "r.json")

@@ -118,9 +118,13 @@ func filesProduct(mistake string) func(at [][]float32, o []ManifestOperand) {
 
 // TestFiles judges a right product in files, and wrong ones.
 func TestFiles(t *testing.T) {
+	oneGoroutine(t)
 	f := dumped(t, "matmul")
 	for mistake, kind := range map[string]string{"": "", "a bit": KindError, "the last column": KindOld,
 		"padding": KindWritten, "behind": KindWritten} {
+		if testing.Short() && mistake != "" && mistake != "padding" {
+			continue
+		}
 		f.run(filesProduct(mistake))
 		r := f.judge()
 		row := r.Functions[0]
@@ -154,6 +158,9 @@ func TestFiles(t *testing.T) {
 
 // TestFileKernels writes the cases of each kernel. Outputs as they were before the call are old output.
 func TestFileKernels(t *testing.T) {
+	if testing.Short() {
+		t.Skip("TestFiles has the same files: without -short")
+	}
 	for _, k := range FileKernels() {
 		f := dumped(t, k)
 		f.save(f.outputs)

@@ -122,9 +122,18 @@ func naiveNorm(y, x []float32, eps float32) {
 	}
 }
 
+// oneGoroutine skips a test in which nothing can race.
+func oneGoroutine(t *testing.T) {
+	t.Helper()
+	if raced {
+		t.Skip("runs on one goroutine: without -race")
+	}
+}
+
 // TestFunctions checks that correct functions pass, all their results repeat, and that their cases can be
 // read back. With -short it takes the quick cases, and no sgemm.
 func TestFunctions(t *testing.T) {
+	oneGoroutine(t)
 	for _, f := range naive() {
 		if testing.Short() && f.Kernel() == "sgemm" {
 			continue // takes longest under emulation, and TestGonum has its cases
@@ -158,6 +167,7 @@ func TestFunctions(t *testing.T) {
 // TestGonum checks gonum's Sgemm, which leaves out products with zero, also with NaN and infinities, but not
 // those with alpha = 0. Everything else is right.
 func TestGonum(t *testing.T) {
+	oneGoroutine(t)
 	f := Sgemm("gonum", gonum.Implementation{}.Sgemm)
 	procs := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(procs)
