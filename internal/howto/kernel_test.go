@@ -193,7 +193,7 @@ func run(dir, command string) (out string, err error) {
 	}
 	c := exec.Command(words[0], words[1:]...)
 	c.Dir = dir
-	c.Env = append(os.Environ(), append(settings, "GOFLAGS=-trimpath -ldflags=-w", "DPN_TIER=")...) // linked faster
+	c.Env = append(os.Environ(), append(settings, "GOFLAGS=-ldflags=-w", "DPN_TIER=")...) // linked faster
 	text, err := c.CombinedOutput()
 	return string(text), err
 }
