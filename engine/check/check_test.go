@@ -292,6 +292,11 @@ func TestCatches(t *testing.T) {
 			t.Errorf("the largest number counts as infinity with bound %v: %+v", bound, row)
 		}
 	}
+	var row Row
+	tr := trial{want: []float64{1}, bound: []float64{math.Inf(1)}}
+	if err := row.judge([]float32{float32(math.Inf(1))}, tr); err != nil || row.MaxErrorRatio != 0 {
+		t.Errorf("an infinity within an infinite bound: %v, %+v", err, row)
+	}
 	nan, minusZero := float32(math.NaN()), float32(math.Copysign(0, -1))
 	if i := differs([]float32{1, nan, 0}, []float32{1, -nan, minusZero}); i != 2 {
 		t.Errorf("the first difference is %d, want the sign of zero at 2", i)
@@ -325,6 +330,10 @@ func TestGuards(t *testing.T) {
 	}
 	if r := report(); r.Guards || calls < 3 {
 		t.Errorf("guards %t after %d buffers, only 2 with guard pages", r.Guards, calls)
+	}
+	r, err := Run(context.Background(), Options{Function: Exp("none", func(y, x []float32) {}), Quick: true})
+	if err != nil || r.Guards {
+		t.Errorf("of a function: guards %t, %v", r.Guards, err)
 	}
 }
 

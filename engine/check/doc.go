@@ -19,7 +19,8 @@
 //
 // A [Function] is a kernel of somebody else, in Go or behind a call to another language. [Run] checks it with
 // operands of the same kinds, against bounds that hold for any order of summation (reference, anyorder.go), and
-// says how its results repeat: function*.go.
+// says how its results repeat: function*.go. For programs in other languages, [Dump] writes the same cases to files,
+// and [Judge] reads what a program has made of them: files.go.
 //
 // kernel.go holds the table of kernels. Their definitions are by family in gemm.go, vector.go,
 // rowwise.go, conv.go and ascent*.go: a definition draws inputs into guarded memory (memory.go),

@@ -63,6 +63,7 @@ type Outcome struct {
 	MaxRatio float64 `json:"max_ratio"`
 	Outside  int     `json:"outside"` // bytes written outside the output
 	SHA256   string  `json:"sha256"`  // of the results
+	Open     bool    `json:"open"`    // an operand lay between no guard pages
 
 	// Repeats has the ways to repeat the call that were tried, with the first result that has other bits,
 	// or "".
@@ -72,6 +73,7 @@ type Outcome struct {
 // Kinds of what is wrong with a result.
 const (
 	KindCrash     = "crash"      // ended the process, or panicked
+	KindHang      = "hang"       // did not return in time
 	KindAccess    = "access"     // read or wrote memory outside its operands
 	KindWritten   = "written"    // changed bytes outside its output
 	KindPadding   = "padding"    // read NaN between the rows of an operand, or beyond it
@@ -85,8 +87,8 @@ const (
 )
 
 // kinds are all of them, in the order of the report.
-var kinds = []string{KindCrash, KindAccess, KindWritten, KindPadding, KindOld, KindAlpha, KindSpecial, KindSubnormal,
-	KindExact, KindError, KindCalls}
+var kinds = []string{KindCrash, KindHang, KindAccess, KindWritten, KindPadding, KindOld, KindAlpha, KindSpecial,
+	KindSubnormal, KindExact, KindError, KindCalls}
 
 // NaNs where a function must not read. Arithmetic of amd64 and arm64 keeps their bits but the sign and the
 // quiet bit, so that they tell where a result comes from; the payload of canary is a third.
@@ -137,6 +139,7 @@ func (f *Function) Try(c Case, repeats bool) (o Outcome) {
 	m := &f.mem
 	m.reset()
 	p := f.prepare(c, m)
+	o.Open = m.open
 	m.save()
 	var matrices []engine.Matrix
 	for _, x := range p.operands {
@@ -156,11 +159,8 @@ func (f *Function) Try(c Case, repeats bool) (o Outcome) {
 		o.Kind, o.Outside = KindWritten, outside.bytes
 		o.Reason = fmt.Sprintf("wrote %d bytes outside its output, the first %s", o.Outside, p.place(m, outside))
 		return o
-	case errors.Is(err, errFault):
-		o.Kind, o.Reason = KindAccess, err.Error()
-		return o
 	case err != nil:
-		o.Kind, o.Reason = KindCrash, err.Error()
+		o.panicked(err)
 		return o
 	}
 	wrong := row.judge(got, tr)
@@ -179,9 +179,19 @@ func (f *Function) Try(c Case, repeats bool) (o Outcome) {
 		o.Kind, o.Reason = KindCalls, "two equal calls: "+d
 	}
 	if repeats && (o.Kind == "" || o.Kind == KindSpecial) {
-		p.repeat(m, got, o.Repeats)
+		if err := p.repeat(m, got, o.Repeats); err != nil {
+			o.panicked(err)
+		}
 	}
 	return o
+}
+
+// panicked makes an error of caught the outcome.
+func (o *Outcome) panicked(err error) {
+	o.Kind, o.Reason = KindCrash, err.Error()
+	if errors.Is(err, errFault) {
+		o.Kind = KindAccess
+	}
 }
 
 // kindOf tells the kind of the first result that is wrong.
@@ -248,12 +258,14 @@ func (p *problem) place(m *memory, t *trespassError) string {
 }
 
 // repeat calls the function with operands at other alignments, with the rows in reverse order, and with
-// one row at a time, and records the first result that differs from got.
-func (p *problem) repeat(m *memory, got []float32, found map[string]string) {
+// one row at a time, and records the first result that differs from got. The error is a panic.
+func (p *problem) repeat(m *memory, got []float32, found map[string]string) error {
 	found[overAlignment] = ""
 	for _, offset := range []int{0, 1, 4, 8} { // 64-byte, 4-byte, 16-byte and 32-byte boundaries
 		x, out := p.clone(offset)
-		p.call(x)
+		if err := caught(func() { p.call(x) }); err != nil {
+			return fmt.Errorf("operands %d bytes behind a 64-byte boundary: %w", 4*offset, err)
+		}
 		if d := difference(got, elements(out)); d != "" {
 			found[overAlignment] = fmt.Sprintf("%d bytes behind a 64-byte boundary, %s", 4*offset, d)
 			break
@@ -262,11 +274,18 @@ func (p *problem) repeat(m *memory, got []float32, found map[string]string) {
 	if rows := p.rows(); rows > 1 {
 		x, out := p.clone(0)
 		p.reverse(x)
-		p.call(x)
+		if err := caught(func() { p.call(x) }); err != nil {
+			return fmt.Errorf("rows in reverse order: %w", err)
+		}
 		flip(out)
 		found[overOrder] = difference(got, elements(out))
-		found[overBatch] = difference(got, p.rowByRow(m, rows))
+		alone, err := p.rowByRow(m, rows)
+		if err != nil {
+			return err
+		}
+		found[overBatch] = difference(got, alone)
 	}
+	return nil
 }
 
 // rows returns how many rows can be computed alone.
@@ -314,8 +333,8 @@ func flip(x engine.Matrix) {
 	}
 }
 
-// rowByRow computes each row by a call of its own.
-func (p *problem) rowByRow(m *memory, rows int) []float32 {
+// rowByRow computes each row by a call of its own. The error is a panic.
+func (p *problem) rowByRow(m *memory, rows int) ([]float32, error) {
 	m.restore()
 	for i := range rows {
 		var part []engine.Matrix
@@ -326,11 +345,13 @@ func (p *problem) rowByRow(m *memory, rows int) []float32 {
 			}
 			part = append(part, one)
 		}
-		p.call(part)
+		if err := caught(func() { p.call(part) }); err != nil {
+			return nil, fmt.Errorf("row %d alone: %w", i, err)
+		}
 	}
 	results := m.results()
 	m.restore()
-	return results
+	return results, nil
 }
 
 // elements returns the elements of x.

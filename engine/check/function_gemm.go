@@ -11,7 +11,7 @@ import (
 )
 
 // GemmCall has the arguments of sgemm of BLAS: C = Alpha op(A) op(B) + Beta C, op(A) is M x K, op(B) is
-// K x N. Where Beta is 0, C holds NaN before the call; where Alpha is 0, A and B hold NaN.
+// K x N. Where Alpha is 0, A and B hold NaN; where only Beta is 0, C holds NaN before the call.
 type GemmCall struct {
 	ColMajor, TransA, TransB bool
 	M, N, K                  int

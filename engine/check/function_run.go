@@ -15,7 +15,7 @@ type FunctionRow struct {
 	Threads       []int     `json:"threads"`
 	Cases         int       `json:"cases"`
 	Failed        int       `json:"failed"`
-	NotRun        int       `json:"not_run"`         // because too many ended the process
+	NotRun        int       `json:"not_run"`         // because too many ended the process or hung
 	MaxULP        uint32    `json:"max_ulp"`         // as in Row, without cases where NaN was the mistake
 	MaxErrorRatio float64   `json:"max_error_ratio"` // the same
 	BytesOutside  int       `json:"bytes_outside"`   // most bytes that a case wrote outside its output
@@ -40,8 +40,11 @@ type Repeat struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
-// maxCrashes is the number of cases that may end the process, which takes time, until a run ends early.
-const maxCrashes = 40
+// A run ends early after so many cases that ended the process or did not return, since each takes time.
+const (
+	maxCrashes = 40
+	maxHangs   = 4
+)
 
 // tried is a case with its outcome.
 type tried struct {
@@ -84,8 +87,8 @@ func (f *Function) runCases(ctx context.Context, opt Options) (*Report, error) {
 				o.Repeats[overThreads] = otherBits(first, o.SHA256, threads)
 			}
 			all = append(all, tried{c, threads, o})
-			if o.Kind == KindCrash || o.Kind == KindAccess {
-				crashes++
+			if n := asCrashes(o.Kind); n > 0 {
+				crashes += n
 				break // more threads say nothing new
 			}
 		}
@@ -94,9 +97,20 @@ func (f *Function) runCases(ctx context.Context, opt Options) (*Report, error) {
 		}
 	}
 	row.summarise(f, all, report)
-	report.Guards = !f.mem.open
+	report.Guards = !slices.ContainsFunc(all, func(t tried) bool { return t.Open })
 	report.Functions = []FunctionRow{row}
 	return report, nil
+}
+
+// asCrashes returns how many of maxCrashes a kind of mistake counts as.
+func asCrashes(kind string) int {
+	switch kind {
+	case KindCrash, KindAccess:
+		return 1
+	case KindHang:
+		return maxCrashes / maxHangs
+	}
+	return 0
 }
 
 // otherBits is the reason of results that differ between numbers of threads.

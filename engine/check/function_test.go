@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"gonum.org/v1/gonum/blas/gonum"
 )
@@ -163,6 +164,48 @@ func TestFunctions(t *testing.T) {
 		}
 	}
 }
+
+// TestPanics checks that a function that panics, or touches memory outside, fails its case where it is called in
+// another way than at first.
+func TestPanics(t *testing.T) {
+	for want, spoil := range map[string]func(m int, a []float32){
+		"row 0 alone: panic: one row": func(m int, _ []float32) {
+			if m == 1 {
+				panic("one row")
+			}
+		},
+		"operands 4 bytes behind a 64-byte boundary: panic: unaligned": func(_ int, a []float32) {
+			if uintptr(unsafe.Pointer(unsafe.SliceData(a)))%64 == 4 {
+				panic("unaligned")
+			}
+		},
+		"row 2 alone: touched memory outside its operands": func(m int, a []float32) {
+			if m == 1 { // of 13 floats; the third row ends at the page without access
+				behind = *(*float32)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(a)), 4*13))
+			}
+		},
+	} {
+		f := MatMul("panics", func(m, n, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
+			spoil(m, a)
+			naiveGemm(&GemmCall{M: m, N: n, K: k, Alpha: 1, A: a, LDA: lda, B: b, LDB: ldb, C: c, LDC: ldc})
+		})
+		c, err := f.ParseCase("matmul:m=3")
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := f.Try(c, true)
+		kind := KindCrash
+		if strings.HasSuffix(want, errFault.Error()) {
+			kind = KindAccess
+		}
+		if unguarded := f.mem.open && kind == KindAccess; !unguarded && (o.Kind != kind || o.Reason != want) {
+			t.Errorf("%s: %q, want %s: %q", o.Kind, o.Reason, kind, want)
+		}
+		f.Close()
+	}
+}
+
+var behind float32
 
 // TestGonum checks gonum's Sgemm, which leaves out products with zero, also with NaN and infinities, but not
 // those with alpha = 0. Everything else is right.

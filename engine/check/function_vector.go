@@ -7,9 +7,6 @@ import (
 	"dpnbench/engine/reference"
 )
 
-// functionError is what exp and log of others may err, in ULPs: the limit of glibc's libmvec.
-const functionError = 4
-
 // Dot is the scalar product of x and y.
 func Dot(name string, f func(x, y []float32) float32) *Function {
 	d := definition{args: []arg{size("n", 37), offsetArg, functionDataArg, seedArg}, more: func(quick bool) [][]int {
@@ -67,7 +64,7 @@ func pointwise(name, kernel string, f func(y, x []float32), oracle func(float64)
 			call:     func(v []engine.Matrix) { f(v[1].Data[:v[1].Rows], v[0].Data[:v[0].Rows]) },
 		}
 		for _, v := range x.Data {
-			p.want, p.bound = append(p.want, oracle(float64(v))), append(p.bound, -functionError)
+			p.want, p.bound = append(p.want, oracle(float64(v))), append(p.bound, -reference.FunctionULPs)
 		}
 		return p
 	})

@@ -213,19 +213,11 @@ func (k *checker) row(kernel string, t engine.Tier) *Row {
 
 // try runs the trial on e, with ascents by a route, and returns its results.
 func (m *memory) try(tr trial, e *engine.Engine, route ascent.Route) (results []float32, err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if v := recover(); v != nil {
-			if _, fault := v.(interface{ Addr() uintptr }); fault {
-				err = errFault
-			} else {
-				err = fmt.Errorf("panic: %v", v)
-			}
-		}
-	}()
 	m.restore()
 	m.route, m.mixture = route, nil
-	tr.run(e)
+	if err := caught(func() { tr.run(e) }); err != nil {
+		return nil, err
+	}
 	results = m.results()
 	if err := m.trespass(); err != nil {
 		return results, err
@@ -239,6 +231,22 @@ func (m *memory) try(tr trial, e *engine.Engine, route ascent.Route) (results []
 }
 
 var errFault = errors.New("touched memory outside its operands")
+
+// caught calls f and returns its panic as an error: errFault if it touched memory without access.
+func caught(f func()) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if v := recover(); v != nil {
+			if _, fault := v.(interface{ Addr() uintptr }); fault {
+				err = errFault
+			} else {
+				err = fmt.Errorf("panic: %v", v)
+			}
+		}
+	}()
+	f()
+	return nil
+}
 
 // compare returns an error if results differ from those of pure Go in any bit.
 func (row *Row) compare(got, want []float32) error {
@@ -300,7 +308,7 @@ func (row *Row) judge(got []float32, tr trial) (failure error) {
 		if b <= conditioned*ulp(w) {
 			row.MaxULP = max(row.MaxULP, ulps)
 		}
-		if e > 0 && b > 0 {
+		if e > 0 && b > 0 && !(math.IsInf(e, 0) && math.IsInf(b, 0)) {
 			row.MaxErrorRatio = max(row.MaxErrorRatio, min(e/b, worstRatio))
 		} else if ulps > 0 && !(e <= b) {
 			row.MaxErrorRatio = worstRatio

@@ -11,8 +11,8 @@ import (
 // multiply-adds and wider accumulators have fewer. Results may be subnormal, so each rounding also errs
 // by up to 2^-149.
 
-// functionULPs is what exp and log of other libraries may err: the limit of glibc's libmvec.
-const functionULPs = 4
+// FunctionULPs is what exp and log of other libraries may err: the limit of glibc's libmvec.
+const FunctionULPs = 4
 
 // Gemm returns alpha a b + beta c0 with its bound. c0 is not read if beta is 0, a and b are not if alpha
 // is 0. alpha may be multiplied with a, b, a product or a sum of products.
@@ -84,12 +84,12 @@ func shiftedExps(x []float64) (m float64, e Value, s, es float64) {
 	}
 	e = newValue(len(x))
 	for j, v := range x {
-		e.E[j] = functionULPs * tiny
+		e.E[j] = FunctionULPs * tiny
 		if m-v > 200 { // -Inf, too: 0 in float32
 			continue
 		}
 		e.V[j] = math.Exp(v - m)
-		e.E[j] += e.V[j] * (math.Expm1(U*(m-v)) + 2*functionULPs*U)
+		e.E[j] += e.V[j] * (math.Expm1(U*(m-v)) + 2*FunctionULPs*U)
 		s += e.V[j]
 		es += e.E[j]
 	}
@@ -114,7 +114,7 @@ func LogSumExpAnyOrder(x []float64) (v, bound float64) {
 	m, _, s, es := shiftedExps(x)
 	l := math.Log(s)
 	v = m + l
-	e := es/s*(1+2*es/s) + 2*functionULPs*U*l + functionULPs*tiny
+	e := es/s*(1+2*es/s) + 2*FunctionULPs*U*l + FunctionULPs*tiny
 	return v, e + U*(math.Abs(v)+e) + tiny
 }
 
