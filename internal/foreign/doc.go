@@ -4,5 +4,6 @@
 //	CGO_ENABLED=1 go build -tags foreign ./cmd/dpnbench
 //
 // library.go opens a library and binds a symbol to what it should compute (kernels.h has the signatures that are not
-// those of BLAS); process.go runs cases in child processes, so that a crash of the library is a failed case.
+// those of BLAS); process.go runs cases in child processes, so that a crash or an endless loop of the library is
+// a failed case.
 package foreign

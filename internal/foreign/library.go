@@ -133,6 +133,15 @@ func NewSymbol(library, name, kernel string, bits int) (*Symbol, error) {
 	return s, nil
 }
 
+// Flags are those of check for the symbol.
+func (s *Symbol) Flags() []string {
+	flags := []string{"--library", s.Library, "--symbol", s.Name, "--kernel", s.Kernel}
+	if (s.Bits == 64) != strings.HasSuffix(s.Name, "64_") {
+		flags = append(flags, "--int", fmt.Sprint(s.Bits))
+	}
+	return flags
+}
+
 // Open loads the library into this process.
 func (s *Symbol) Open() error {
 	file, name := C.CString(s.Library), C.CString(s.Name)

@@ -4,6 +4,7 @@ package foreign
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"dpnbench/engine/check"
 )
@@ -98,8 +100,8 @@ func (p *Processes) Try(ctx context.Context, c check.Case, threads int) (check.O
 	child := p.running[threads]
 	if child == nil {
 		var err error
-		if child, err = start(p.Command(), threads); err != nil {
-			return check.Outcome{}, err
+		if child, err = start(ctx, p.Command(), threads); err != nil {
+			return check.Outcome{}, cmp.Or(ctx.Err(), err)
 		}
 		if p.running == nil {
 			p.running = map[int]*process{}
@@ -109,21 +111,41 @@ func (p *Processes) Try(ctx context.Context, c check.Case, threads int) (check.O
 	defer context.AfterFunc(ctx, func() { child.cmd.Process.Kill() })()
 	child.in.Encode(request{c.String(), threads == 1}) // if it fails, there is no answer
 	var operands []check.Operand
+	var limit time.Duration
 	for {
 		var a answer
 		if err := child.out.Decode(&a); err != nil {
 			delete(p.running, threads)
-			o := child.ended(operands)
-			return o, ctx.Err()
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				return child.hangs(limit), ctx.Err()
+			}
+			return child.ended(operands), ctx.Err()
 		}
 		switch {
 		case a.Error != "":
 			return check.Outcome{}, errors.New(a.Error)
 		case a.Outcome != nil:
-			return *a.Outcome, nil
+			return *a.Outcome, child.answers.SetReadDeadline(time.Time{})
 		}
 		operands = a.Operands
+		limit = caseLimit(operands)
+		if err := child.answers.SetReadDeadline(time.Now().Add(limit)); err != nil {
+			return check.Outcome{}, err
+		}
 	}
+}
+
+// loadLimit is how long a library may take to load.
+const loadLimit = time.Minute
+
+// caseLimit is how long the calls of a case may take: a minute, and 40 s for a million floats of operands, for the
+// large cases that a user may choose. Tests replace it.
+var caseLimit = func(operands []check.Operand) time.Duration {
+	limit := time.Minute
+	for _, x := range operands {
+		limit += time.Duration(x.Bytes) * 10 * time.Microsecond
+	}
+	return limit
 }
 
 // Close ends the children.
@@ -135,7 +157,7 @@ func (p *Processes) Close() {
 }
 
 // start starts a child and waits until it has opened the library.
-func start(cmd *exec.Cmd, threads int) (*process, error) {
+func start(ctx context.Context, cmd *exec.Cmd, threads int) (*process, error) {
 	theirRequests, requests, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -158,13 +180,23 @@ func start(cmd *exec.Cmd, threads int) (*process, error) {
 		cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", name, threads))
 	}
 	cmd.Env = append(cmd.Env, "GOTRACEBACK=none")
+	cmd.WaitDelay = time.Second // the library may have started a process that keeps the output open
 	if err := cmd.Start(); err != nil {
 		p.requests.Close()
 		p.answers.Close()
 		return nil, err
 	}
+	defer context.AfterFunc(ctx, func() { cmd.Process.Kill() })()
 	var first answer
-	switch err := p.out.Decode(&first); {
+	err = answers.SetReadDeadline(time.Now().Add(loadLimit))
+	if err == nil {
+		err = p.out.Decode(&first)
+	}
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		cmd.Process.Kill()
+		p.close()
+		return nil, fmt.Errorf("--library: loading it did not end within %.0f s", loadLimit.Seconds())
 	case err != nil:
 		p.close()
 		return nil, fmt.Errorf("--library: loading it ended the process (%s)", p.printed.cause(p.cmd.ProcessState))
@@ -172,13 +204,20 @@ func start(cmd *exec.Cmd, threads int) (*process, error) {
 		p.close()
 		return nil, errors.New(first.Error)
 	}
-	return p, nil
+	return p, answers.SetReadDeadline(time.Time{})
 }
 
 func (p *process) close() {
 	p.requests.Close()
 	p.cmd.Wait() // the child ends at the end of its requests
 	p.answers.Close()
+}
+
+// hangs kills the child, and makes that the outcome of the case.
+func (p *process) hangs(limit time.Duration) check.Outcome {
+	p.cmd.Process.Kill()
+	p.close()
+	return check.Outcome{Kind: check.KindHang, Reason: fmt.Sprintf("no result within %.0f s", limit.Seconds())}
 }
 
 // ended makes the end of the child the outcome of the case.
@@ -202,38 +241,50 @@ func (p *process) ended(operands []check.Operand) check.Outcome {
 	return check.Outcome{Kind: check.KindCrash, Reason: cause}
 }
 
-// tail keeps the first bytes that a child prints.
+// tail keeps the last bytes that a child prints.
 type tail struct{ bytes.Buffer }
 
 func (t *tail) Write(b []byte) (int, error) {
 	const most = 1 << 12
-	t.Buffer.Write(b[:min(len(b), max(most-t.Len(), 0))])
+	last := b[max(len(b)-most, 0):]
+	t.Next(max(t.Len()+len(last)-most, 0))
+	t.Buffer.Write(last)
 	return len(b), nil
 }
 
 var (
-	signal = regexp.MustCompile(`(?m)^(SIG[A-Z]+)(: .*)?$`)
+	signal = regexp.MustCompile(`SIG[A-Z]+(: .*)?\nPC=`)
 	fault  = regexp.MustCompile(`\baddr=0x([0-9a-f]+)`)
 )
 
-// cause says how a child ended: the signal that the Go runtime reports, or the status.
+// ofSignal returns what the Go runtime has printed about the signal that ended the child; "" if there was none.
+func (t *tail) ofSignal() string {
+	all := signal.FindAllStringIndex(t.String(), -1) // the library may print such lines, too, but not behind it
+	if all == nil {
+		return ""
+	}
+	return t.String()[all[len(all)-1][0]:]
+}
+
+// cause says how a child ended: the signal that the Go runtime reports, or the status and the last line printed.
 func (t *tail) cause(state *os.ProcessState) string {
-	if m := signal.FindStringSubmatch(t.String()); m != nil {
-		return m[1] + m[2]
+	if name, _, ok := strings.Cut(t.ofSignal(), "\n"); ok {
+		return name
 	}
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return "signal: " + status.Signal().String()
 	}
-	first, _, _ := strings.Cut(strings.TrimSpace(t.String()), "\n")
-	if first != "" {
-		first = ": " + first
+	last := strings.TrimSpace(t.String())
+	last = last[strings.LastIndexByte(last, '\n')+1:]
+	if last != "" {
+		last = ": " + last
 	}
-	return fmt.Sprintf("exit status %d%s", state.ExitCode(), first)
+	return fmt.Sprintf("exit status %d%s", state.ExitCode(), last)
 }
 
 // address returns the address of a fault, or 0.
 func (t *tail) address() uintptr {
-	m := fault.FindStringSubmatch(t.String())
+	m := fault.FindStringSubmatch(t.ofSignal())
 	if m == nil {
 		return 0
 	}

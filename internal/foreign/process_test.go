@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"dpnbench/engine"
 	"dpnbench/engine/check"
@@ -119,6 +120,7 @@ var mutants = []mutant{
 	{symbol: "last_row", kind: "old output", common: "m not a multiple of 2"},
 	{symbol: "last_product", kind: "error", common: "k not a multiple of 4"},
 	{symbol: "reads_past", kind: "access"},
+	{symbol: "reads_past_loudly", kind: "access", cases: "sgemm:k=5"},
 	{symbol: "reads_before", kind: "access"},
 	{symbol: "writes_past", kind: "written"},
 	{symbol: "writes_padding", kind: "written", common: "padc not 0"},
@@ -212,6 +214,23 @@ func found(m mutant, row *check.FunctionRow) bool {
 	})
 }
 
+// TestHang checks that a library that does not return fails its cases, and that few of them are tried.
+func TestHang(t *testing.T) {
+	defer func(f func([]check.Operand) time.Duration) { caseLimit = f }(caseLimit)
+	caseLimit = func([]check.Operand) time.Duration { return 50 * time.Millisecond }
+	s, err := NewSymbol(kernels(t), "hangs", "cblas_sgemm", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, err := run(t, s, check.Options{Quick: true, Threads: 1})
+	if err != nil || row.Cases != 4 || row.Failed != 4 || row.NotRun == 0 {
+		t.Fatalf("%+v, %v, want 4 cases that hang", row, err)
+	}
+	if f := row.Findings[0]; f.Kind != check.KindHang || f.Cases != 4 || f.Example.Reason != "no result within 0 s" {
+		t.Errorf("%+v", f)
+	}
+}
+
 // TestRight checks that correct kernels pass in every way to call them.
 func TestRight(t *testing.T) {
 	library := kernels(t)
@@ -255,6 +274,27 @@ func TestMatMul(t *testing.T) {
 		s.MatMul(c, a, b, 1)
 		if !slices.Equal(c.Data, []float32{58, 64, 139, 154}) {
 			t.Errorf("%s: %v", symbol, c.Data)
+		}
+	}
+}
+
+// TestFlags checks that the flags of a symbol have its number of bits, where its name does not say it.
+func TestFlags(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		bits int
+		want string
+	}{
+		{"cblas_sgemm", 0, ""}, {"cblas_sgemm", 32, ""}, {"cblas_sgemm", 64, " --int 64"},
+		{"cblas_sgemm64_", 0, ""}, {"cblas_sgemm64_", 64, ""}, {"cblas_sgemm64_", 32, " --int 32"},
+	} {
+		s, err := NewSymbol("x.so", c.name, "", c.bits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "--library x.so --symbol " + c.name + " --kernel cblas_sgemm" + c.want
+		if got := strings.Join(s.Flags(), " "); got != want {
+			t.Errorf("%s with --int %d: %s, want %s", c.name, c.bits, got, want)
 		}
 	}
 }

@@ -3,8 +3,10 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { ROW_MAJOR = 101, TRANS = 112 };
 
@@ -13,7 +15,7 @@ enum mistake {
 	IGNORES_LDA, IGNORES_LDB, IGNORES_LDC, IGNORES_TA, IGNORES_TB, IGNORES_ORDER, HALF_SUM, TF32, BF16, FTZ, DAZ,
 	DROPS_ZERO, MULTIPLIES_ALPHA, MULTIPLIES_BETA, IGNORES_ALPHA, IGNORES_BETA, ALPHA_TWICE, BETA_PER_BLOCK, RACE,
 	MOVES_ALIGNED, ABORTS_UNALIGNED, ORDER_BY_ALIGNMENT, ORDER_BY_ROW, STATE, EXITS, SATURATES, LOSES_BLOCK, VECTOR_PATH,
-	SWAPS_ROWS, NAN_TO_ZERO, NARROW_INDEX
+	SWAPS_ROWS, NAN_TO_ZERO, NARROW_INDEX, READS_PAST_LOUDLY, HANGS
 };
 
 static float rounded(float v, int bits) { /* to that many bits of the mantissa */
@@ -159,6 +161,8 @@ static void product(struct product g) {
 		abort();
 	if (g.bug == EXITS && g.k == 0)
 		exit(3);
+	while (g.bug == HANGS)
+		pause();
 	if (g.bug == NARROW_INDEX && g.m * g.n * g.k > 0 && g.k > 127)
 		g.k = (int8_t)g.k > 0 ? (int8_t)g.k : 0;
 	for (int64_t i = 0; i < g.m - (g.bug == LAST_ROW && g.m % 2); i++)
@@ -168,6 +172,10 @@ static void product(struct product g) {
 		return;
 	float *end = (float *)at(g.c, g.ldc, g.row, g.m - 1, g.n - 1) + 1;
 	switch (g.bug) {
+	case READS_PAST_LOUDLY:
+		for (int i = 0; i < 200; i++)
+			fputs("SIGNAL: read at addr=0x1000\n", stderr);
+		/* fall through */
 	case READS_PAST:
 		sink = *end;
 		break;
@@ -247,6 +255,8 @@ SGEMM(vector_path, VECTOR_PATH)
 SGEMM(swaps_rows, SWAPS_ROWS)
 SGEMM(nan_to_zero, NAN_TO_ZERO)
 SGEMM(narrow_index, NARROW_INDEX)
+SGEMM(reads_past_loudly, READS_PAST_LOUDLY)
+SGEMM(hangs, HANGS)
 
 /* The other ways to call a product. */
 void sgemm_(const char *ta, const char *tb, const int *m, const int *n, const int *k, const float *alpha,
