@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -46,9 +47,10 @@ ascend-alone runs few rows and records nothing.
 
 --library checks a kernel of your own or of another library in the same way, within a bound that
 holds for any order of additions in float32. It runs in processes of its own: a crash is a failed
-case. Each kind of mistake is printed with what its cases share, then how many results have other
-bits when a call is repeated, which is no mistake. internal/foreign/kernels.h has the signatures.
-It needs a program built with cgo: CGO_ENABLED=1 go build -tags foreign ./cmd/dpnbench.
+case, and so is one without a result after a minute. Each kind of mistake is printed with what its
+cases share, then how many results have other bits when a call is repeated, which is no mistake.
+internal/foreign/kernels.h has the signatures. It needs a program built with cgo:
+CGO_ENABLED=1 go build -tags foreign ./cmd/dpnbench.
 
 --dump and --judge do the same for a program in any language: it reads NPY files and writes one. The
 kernels are those of functions (sgemm, softmax, ...); the page docs/checking.md has programs.
@@ -201,10 +203,7 @@ func (a *app) check(ctx context.Context, o checkFlags) error {
 // verdict prints the table, and for failing cases the command that repeats them.
 func (a *app) verdict(r *check.Report) error {
 	a.checkTable(r)
-	if !r.Guards {
-		a.printf("This system has no unreadable pages: reads outside operands, and writes far outside, were not " +
-			"detected.\n")
-	}
+	a.sayGuards(r)
 	for i, f := range r.Failures {
 		if i == 20 {
 			a.printf("... and %d more\n", len(r.Failures)-i)
@@ -214,10 +213,43 @@ func (a *app) verdict(r *check.Report) error {
 			quote.Command("check", "--tier", f.Tier, "--threads", fmt.Sprint(f.Threads), "--case",
 				f.Case))
 	}
-	if r.Failed > 0 {
-		return &failedError{fmt.Sprintf("%d of %d cases failed", r.Failed, r.Cases)}
+	return failedCases(r.Failed, r.Cases)
+}
+
+// sayGuards says what was not detected without guard pages.
+func (a *app) sayGuards(r *check.Report) {
+	if !r.Guards {
+		a.printf("This system has no unreadable pages: reads outside operands, and writes far outside, were not " +
+			"detected.\n")
+	}
+}
+
+// failedCases is the error of failed cases, nil if there are none.
+func failedCases(failed, all int) error {
+	if failed > 0 {
+		return &failedError{fmt.Sprintf("%d of %d cases failed", failed, all)}
 	}
 	return nil
+}
+
+// findings prints what is wrong with a function, each kind of mistake with an example and a command for it.
+func (a *app) findings(row check.FunctionRow, what string, command func(f check.Failure) string) {
+	for _, f := range row.Findings {
+		where := ""
+		if f.Common != "" {
+			where = ", all with " + f.Common
+		}
+		a.toned(bad, "FAIL %s: %s%s\n     %s: %s\n     %s: %s\n", f.Kind, format.Count(f.Cases, "case"), where,
+			f.Example.Case, f.Example.Reason, what, command(f.Example))
+	}
+}
+
+// mostULP formats the largest distance in units in the last place.
+func mostULP(v uint32) string {
+	if v == math.MaxUint32 { // NaN against a number
+		return "NaN"
+	}
+	return fmt.Sprint(v)
 }
 
 // sweep runs check --sweep.
@@ -265,7 +297,7 @@ func (a *app) checkTable(r *check.Report) {
 			equal = "NO"
 		}
 		rows = append(rows, []string{k.Kernel, k.Tier, fmt.Sprint(k.Cases), fmt.Sprint(k.Failed),
-			fmt.Sprint(k.MaxULP), errorRatio(k.MaxErrorRatio), equal})
+			mostULP(k.MaxULP), errorRatio(k.MaxErrorRatio), equal})
 	}
 	a.table(rows)
 }

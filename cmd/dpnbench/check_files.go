@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"math"
 	"time"
 
 	"dpnbench/engine/check"
@@ -22,8 +21,10 @@ func (a *app) checkFiles(ctx context.Context, o checkFlags) error {
 		return fmt.Errorf("--dump %s: cannot be combined with --judge", o.dump)
 	case o.library != "" && (o.dump != "" || o.judge != ""):
 		return fmt.Errorf("--library %s: cannot be combined with --dump or --judge", o.library)
-	case o.order && selected && o.library == "":
-		return fmt.Errorf("--order: cannot be combined with --kernel, --quick or --case")
+	case o.order && (o.quick || len(o.cases) > 0 || o.kernel != "" && o.library == ""):
+		return fmt.Errorf("--order: cannot be combined with --quick, --case or, without --library, --kernel")
+	case o.draw != "" && o.dump != "":
+		return fmt.Errorf("--draw %s: cannot be combined with --dump", o.draw)
 	case o.judge != "" && selected:
 		return fmt.Errorf("--judge %s: the files say which cases; expected no --kernel, --quick or --case", o.judge)
 	case o.order && o.dump != "":
@@ -81,26 +82,13 @@ func (a *app) judgeCases(ctx context.Context, dir string) error {
 		return fmt.Errorf("--judge %w", err)
 	}
 	row := r.Functions[0]
-	ulp := fmt.Sprint(row.MaxULP)
-	if row.MaxULP == math.MaxUint32 { // NaN against a number
-		ulp = "NaN"
-	}
 	a.table([][]string{{"results", "kernel", "cases", "failed", "ULP", "error/bound", "bytes outside"},
-		{dir, row.Kernel, fmt.Sprint(row.Cases), fmt.Sprint(row.Failed), ulp,
+		{dir, row.Kernel, fmt.Sprint(row.Cases), fmt.Sprint(row.Failed), mostULP(row.MaxULP),
 			errorRatio(row.MaxErrorRatio), fmt.Sprint(row.BytesOutside)}})
-	for _, f := range row.Findings {
-		where := ""
-		if f.Common != "" {
-			where = ", all with " + f.Common
-		}
-		a.printf("FAIL %s: %s%s\n     %s: %s\n     this case alone: %s\n", f.Kind, format.Count(f.Cases, "case"), where,
-			f.Example.Case, f.Example.Reason, quote.Command("check", "--dump", dir, "--kernel", row.Kernel, "--case",
-				f.Example.Case))
-	}
-	var failed error
-	if row.Failed > 0 {
-		failed = &failedError{fmt.Sprintf("%d of %d cases failed", row.Failed, row.Cases)}
-	}
+	a.findings(row, "this case alone", func(f check.Failure) string {
+		return quote.Command("check", "--dump", dir, "--kernel", row.Kernel, "--case", f.Case)
+	})
+	failed := failedCases(row.Failed, row.Cases)
 	if err := joined(failed, a.writeJSON(checkResult{sysinfo.ReadMachine(), r, nil})); err != nil {
 		return err
 	}

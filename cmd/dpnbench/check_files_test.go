@@ -2,12 +2,15 @@ package main
 
 import (
 	"encoding/json"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"dpnbench/engine/order"
 )
 
 // codeOf returns the block of code of a language in docs/checking.md that reads a file.
@@ -132,6 +135,44 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// TestOrderTable checks that numbers of terms share a row only if all of it is the same.
+func TestOrderTable(t *testing.T) {
+	x := order.Implementation{Operation: "dot", Name: "odd", F: func(a, b []float32) float32 {
+		var s float64
+		for i := range a {
+			if s += float64(float32(a[i] * b[i])); len(a) > 9 { // rounds towards 0
+				s = math.Float64frombits(math.Float64bits(s) &^ (1<<29 - 1))
+			}
+			s = float64(float32(s))
+		}
+		return float32(s)
+	}}
+	var rows []orderRow
+	for _, n := range []int{7, 8, 16} {
+		found, err := order.Find(n, x.Kind, x.F)
+		rows = append(rows, newOrderRow(x, n, found, err))
+	}
+	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	a := &app{out: printer{File: f}}
+	if err := a.orderTable(addOrder(nil, x, rows)); err != nil {
+		t.Error(err)
+	}
+	text, err := os.ReadFile(f.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`dot +odd +7 to 8 +chain +no +float32 +none`,
+		`dot +odd +16 +chain +no +float32, NOT verified`} {
+		if !regexp.MustCompile(want).Match(text) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
 // TestBadFileFlags checks the messages on flags that do not go together.
 func TestBadFileFlags(t *testing.T) {
 	dir := t.TempDir()
@@ -143,7 +184,10 @@ func TestBadFileFlags(t *testing.T) {
 		{"--terms 129: expected whole numbers from 3 to 128", []string{"--order", "--dump", dir, "--terms", "129"}},
 		{"--terms 7,9: expected one number with --dump", []string{"--order", "--dump", dir, "--terms", "7,9"}},
 		{"--terms 7: only with --order", []string{"--terms", "7"}},
-		{"--order: cannot be combined with --kernel", []string{"--order", "--kernel", "dot"}},
+		{"--order: cannot be combined with --quick, --case or, without --library, --kernel",
+			[]string{"--order", "--kernel", "dot"}},
+		{"--order: cannot be combined with --quick", []string{"--order", "--library", "x.so", "--quick"}},
+		{"--draw " + dir + ": cannot be combined with --dump", []string{"--order", "--dump", dir, "--draw", dir}},
 		{"cannot be combined with --judge", []string{"--dump", dir, "--judge", dir}},
 		{`--kernel "adam": expected matmul, sgemm, dot,`, []string{"--dump", dir, "--kernel", "adam"}},
 		{"the files say which cases", []string{"--judge", dir, "--quick"}},

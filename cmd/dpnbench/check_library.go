@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -84,7 +85,6 @@ func (a *app) checkLibrary(ctx context.Context, o checkFlags) error {
 		return err
 	}
 	f := s.Function()
-	f.Name = s.Name
 	opt := check.Options{Function: f, Quick: o.quick}
 	for _, text := range o.cases {
 		c, err := f.ParseCase(text)
@@ -101,7 +101,7 @@ func (a *app) checkLibrary(ctx context.Context, o checkFlags) error {
 		return err
 	}
 	processes := &foreign.Processes{Command: func() *exec.Cmd {
-		return exec.Command(program, append(libraryArguments(s), "--serve")...)
+		return exec.Command(program, slices.Concat([]string{"check"}, s.Flags(), []string{"--serve"})...)
 	}}
 	defer processes.Close()
 	f.Elsewhere = processes.Try
@@ -120,15 +120,6 @@ func (a *app) checkLibrary(ctx context.Context, o checkFlags) error {
 	return nil
 }
 
-// libraryArguments are a check of the symbol.
-func libraryArguments(s *foreign.Symbol) []string {
-	args := []string{"check", "--library", s.Library, "--symbol", s.Name, "--kernel", s.Kernel}
-	if s.Bits == 64 {
-		args = append(args, "--int", "64")
-	}
-	return args
-}
-
 // libraryVerdict prints what was found: figures, mistakes, and how results repeat.
 func (a *app) libraryVerdict(s *foreign.Symbol, r *check.Report) error {
 	row := r.Functions[0]
@@ -136,19 +127,14 @@ func (a *app) libraryVerdict(s *foreign.Symbol, r *check.Report) error {
 	a.table([][]string{
 		{"library", "symbol", "kernel", "threads", "cases", "failed", "ULP", "error/bound", "bytes outside"},
 		{filepath.Base(s.Library), s.Name, s.Kernel, threads, fmt.Sprint(row.Cases), fmt.Sprint(row.Failed),
-			fmt.Sprint(row.MaxULP),
-			errorRatio(row.MaxErrorRatio), fmt.Sprint(row.BytesOutside)}})
-	for _, f := range row.Findings {
-		where := ""
-		if f.Common != "" {
-			where = ", all with " + f.Common
-		}
-		repeat := append(libraryArguments(s), "--threads", fmt.Sprint(f.Example.Threads), "--case", f.Example.Case)
-		a.printf("FAIL %s: %s%s\n     %s: %s\n     repeat with: %s\n", f.Kind, format.Count(f.Cases, "case"), where,
-			f.Example.Case, f.Example.Reason, quote.Command(repeat...))
-	}
+			mostULP(row.MaxULP), errorRatio(row.MaxErrorRatio), fmt.Sprint(row.BytesOutside)}})
+	a.sayGuards(r)
+	a.findings(row, "repeat with", func(f check.Failure) string {
+		return quote.Command(slices.Concat([]string{"check"}, s.Flags(),
+			[]string{"--threads", fmt.Sprint(f.Threads), "--case", f.Case})...)
+	})
 	if row.NotRun > 0 {
-		a.printf("%s not run, because too many ended the process\n", format.Count(row.NotRun, "case"))
+		a.printf("%s not run, because too many ended the process or hung\n", format.Count(row.NotRun, "case"))
 	}
 	rows := [][]string{{"same bits over", "cases", "other bits", "example"}}
 	for _, p := range row.Repeats {
@@ -159,10 +145,7 @@ func (a *app) libraryVerdict(s *foreign.Symbol, r *check.Report) error {
 		rows = append(rows, cells)
 	}
 	a.table(rows)
-	if row.Failed > 0 {
-		return &failedError{fmt.Sprintf("%d of %d cases failed", row.Failed, row.Cases)}
-	}
-	return nil
+	return failedCases(row.Failed, row.Cases)
 }
 
 // openLibrary loads the library of a benchmark into this process.

@@ -193,8 +193,7 @@ func (a *app) orderTable(groups []*orderGroup) (failed error) {
 		}
 		for i := 0; i < len(g.rows); {
 			end := i + 1
-			for end < len(g.rows) && g.rows[end].Order == g.rows[i].Order && g.rows[end].Fused == g.rows[i].Fused &&
-				g.rows[end].Error == g.rows[i].Error {
+			for end < len(g.rows) && slices.Equal(g.rows[end].cells(), g.rows[i].cells()) {
 				end++
 			}
 			n := fmt.Sprint(g.rows[i].Terms)
@@ -349,6 +348,9 @@ func (a *app) dumpOrder(o checkFlags) error {
 
 // judgeOrder says how the implementation that answered the probes adds, and which operations of the engine are equal.
 func (a *app) judgeOrder(ctx context.Context, o checkFlags) error {
+	if err := a.orderFiles(o).Check(); err != nil {
+		return err
+	}
 	found, err := order.Judge(o.judge)
 	if err != nil {
 		return fmt.Errorf("--judge %w", err)

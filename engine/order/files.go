@@ -230,8 +230,8 @@ func (p *finder) lookUp(results []float32) (*Order, error) {
 		return v
 	}
 	o, err := p.find()
-	if err == nil {
-		err = missing
+	if missing != nil {
+		return nil, missing
 	}
 	return o, err
 }

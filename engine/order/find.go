@@ -29,8 +29,8 @@ var scales = []scale{{0x1p100, 1, 0x1p19}, {0x1p15, 0x1p15, 0x1p3}, {0x1p15, 1, 
 // have as many bits as bfloat16.
 const fewBits = 8
 
-// errPlain says that results contradict every order.
-var errPlain = errors.New("not a sum in a fixed order: the probes contradict each other")
+// errNoOrder says that the results contradict every order.
+var errNoOrder = errors.New("not a sum in a fixed order: the probes contradict each other")
 
 // lost are the terms that are lost between two others, with these.
 type lost struct {
@@ -84,7 +84,7 @@ func (p *finder) find() (*Order, error) {
 		return nil, err
 	}
 	if !p.consistent(o.Root) {
-		return nil, errPlain
+		return nil, errNoOrder
 	}
 	if p.kind == Products {
 		p.findFused(o)
@@ -147,7 +147,7 @@ func (p *finder) set(i, j int) (lost, error) {
 		v := p.call() / unit
 		left := int(max(min(v, 0x1p30), -1))
 		if float64(left) != v {
-			return s, fmt.Errorf("%w (M at %d, -M at %d)", errPlain, i, j)
+			return s, fmt.Errorf("%w (M at %d, -M at %d)", errNoOrder, i, j)
 		}
 		for t := range min(p.chunk, p.n-from) {
 			if left>>(p.chunk-1-t)&1 == 0 {
@@ -157,7 +157,7 @@ func (p *finder) set(i, j int) (lost, error) {
 		}
 	}
 	if !s.terms[i] || !s.terms[j] {
-		return s, fmt.Errorf("%w (M at %d, -M at %d)", errPlain, i, j)
+		return s, fmt.Errorf("%w (M at %d, -M at %d)", errNoOrder, i, j)
 	}
 	p.sets[[2]int{i, j}] = s
 	return s, nil
@@ -265,7 +265,7 @@ func (p *finder) split(terms []int) (parts [][]int, exact bool, err error) {
 		}
 	}
 	if most > len(terms) {
-		return nil, false, errPlain
+		return nil, false, errNoOrder
 	}
 	if most < len(terms) {
 		parts, err = p.splitExact(terms, far)
@@ -289,7 +289,7 @@ func (p *finder) split(terms []int) (parts [][]int, exact bool, err error) {
 		parts, rest = append(parts, part), others
 	}
 	if len(parts) < 2 {
-		return nil, false, errPlain
+		return nil, false, errNoOrder
 	}
 	return parts, false, nil
 }
@@ -304,7 +304,7 @@ func (p *finder) splitExact(terms []int, far int) ([][]int, error) {
 	}
 	third := slices.IndexFunc(terms, func(k int) bool { return !with.terms[k] })
 	if third < 0 {
-		return nil, errPlain
+		return nil, errNoOrder
 	}
 	other, err := p.set(first, terms[third])
 	if err != nil {
@@ -335,12 +335,12 @@ func (p *finder) splitExact(terms []int, far int) ([][]int, error) {
 			}
 		}
 		if len(part) == 0 || !taken[j] {
-			return nil, errPlain
+			return nil, errNoOrder
 		}
 		parts = append(parts, part)
 	}
 	if len(parts) < 3 {
-		return nil, errPlain
+		return nil, errNoOrder
 	}
 	return parts, nil
 }

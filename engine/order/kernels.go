@@ -114,10 +114,9 @@ func OfGonum() []Implementation {
 		}
 		g.Sgemm(blas.NoTrans, t, m, n, k, 1, a, k, b, ldb, 0, c, n)
 	}
-	list := append(OfGemm("gonum", true, gemm), OfDot("gonum", func(a, b []float32) float32 {
+	return append(OfGemm("gonum", true, gemm), OfDot("gonum", func(a, b []float32) float32 {
 		return g.Sdot(len(a), a, 1, b, 1)
 	})...)
-	return list
 }
 
 // OfGemm returns the elements to probe of a product C = A B of row-major m x k and k x n matrices; if transposed, B is
