@@ -145,8 +145,6 @@ type ErrMismatch struct{ Row, Reason string }
 func (e *ErrMismatch) Error() string { return fmt.Sprintf("%s: %s", e.Row, e.Reason) }
 
 // differs returns an *ErrMismatch; the runner adds the row.
-//
-//go:noinline
 func differs(format string, args ...any) error {
 	return &ErrMismatch{Reason: fmt.Sprintf(format, args...)}
 }

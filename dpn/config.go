@@ -119,101 +119,84 @@ const (
 // SettingError says what is wrong with a setting.
 type SettingError = potential.SettingError
 
-// It is not inlined, which would make each call of Validate's many larger by far.
-//
-//go:noinline
 func badSetting(name string, value any, problem string) *SettingError {
 	return &SettingError{Setting: name, Value: value, Problem: problem}
 }
 
-// The checks of Validate are not inlined: their many calls would take ten kilobytes more.
-
-//go:noinline
-func positiveSetting(name string, v float64) error {
-	if !(float32(v) > 0) || math.IsInf(v, 0) { // also if it is too small for a float32
-		return badSetting(name, v, "expected a number above 0")
-	}
-	return nil
-}
-
-//go:noinline
-func betweenSetting(name string, v, lo, hi int) error {
-	if v < lo || v > hi {
-		return badSetting(name, v, fmt.Sprintf("expected %d to %d", lo, hi))
-	}
-	return nil
-}
-
-//go:noinline
-func choiceSetting(name, v string, of ...string) error {
-	for _, o := range of {
-		if v == o {
-			return nil
-		}
-	}
-	return badSetting(name, v, "expected one of "+strings.Join(of, ", "))
-}
-
-//go:noinline
-func moderateSetting(name string, v float64) error { // its square, and products with others, are float32
-	if !(v >= 1e-9 && v <= 1e9) {
-		return badSetting(name, v, "expected a number from 1e-09 to 1e+09")
-	}
-	return nil
-}
-
-//go:noinline
-func weightSetting(name string, v float64, expected string) error {
-	if !(v >= 0) || math.IsInf(v, 0) {
-		return badSetting(name, v, "expected "+expected)
-	}
-	return nil
-}
-
-//go:noinline
-func seedSetting(name string, v uint64) error {
-	if v > math.MaxInt64 { // TOML has no larger numbers
-		return badSetting(name, v, "expected 0 to 9223372036854775807")
-	}
-	return nil
-}
-
 // Validate checks every setting. The error names the setting, its value and what was expected.
 func (c Config) Validate() error {
+	positive := func(name string, v float64) error {
+		if !(float32(v) > 0) || math.IsInf(v, 0) { // also if it is too small for a float32
+			return badSetting(name, v, "expected a number above 0")
+		}
+		return nil
+	}
+	between := func(name string, v, lo, hi int) error {
+		if v < lo || v > hi {
+			return badSetting(name, v, fmt.Sprintf("expected %d to %d", lo, hi))
+		}
+		return nil
+	}
+	choice := func(name, v string, of ...string) error {
+		for _, o := range of {
+			if v == o {
+				return nil
+			}
+		}
+		return badSetting(name, v, "expected one of "+strings.Join(of, ", "))
+	}
+	moderate := func(name string, v float64) error { // its square, and products with others, are float32
+		if !(v >= 1e-9 && v <= 1e9) {
+			return badSetting(name, v, "expected a number from 1e-09 to 1e+09")
+		}
+		return nil
+	}
+	weight := func(name string, v float64, expected string) error {
+		if !(v >= 0) || math.IsInf(v, 0) {
+			return badSetting(name, v, "expected "+expected)
+		}
+		return nil
+	}
+	seed := func(name string, v uint64) error {
+		if v > math.MaxInt64 { // TOML has no larger numbers
+			return badSetting(name, v, "expected 0 to 9223372036854775807")
+		}
+		return nil
+	}
 	errs := []error{
-		choiceSetting("extractor", c.Extractor, "identity", "linear", "mlp", "conv", "conv3"),
-		betweenSetting("components", c.Components, 1, 100000),
-		betweenSetting("steps", c.Steps, 0, 100000),
-		choiceSetting("form", c.Form, potential.Forms()...),
-		moderateSetting("scale", c.Scale),
-		moderateSetting("alpha", c.Alpha),
-		choiceSetting("init", c.Init, Inits()...),
-		choiceSetting("gradient", c.Gradient, "exact", "detached"),
-		betweenSetting("epochs", c.Epochs, 1, 1000000),
-		betweenSetting("max-updates", c.MaxUpdates, 0, math.MaxInt32),
-		betweenSetting("batch", c.Batch, 1, 1<<20),
-		weightSetting("clip", c.Clip, "a number above 0, or 0 for none"),
-		positiveSetting("lr", c.LR),
-		positiveSetting("potential-lr", c.PotentialLR),
-		choiceSetting("optimiser", c.Optimiser, Adam, Adadelta),
-		choiceSetting("schedule", c.Schedule, layer.Constant, layer.Cosine, layer.Decay),
-		weightSetting("extractor-lr", c.ExtractorLR, "a number above 0, or 0 for that of lr"),
-		weightSetting("alpha-lr", c.AlphaLR, "a number above 0, or 0 for that of potential-lr"),
-		weightSetting("nll", c.NLL, "a weight above 0, or 0 for none"),
-		weightSetting("score-matching", c.Score, "a weight above 0, or 0 for none"),
-		betweenSetting("patience", c.Patience, 0, math.MaxInt32),
-		betweenSetting("val-size", c.ValSize, -1, math.MaxInt32),
-		betweenSetting("train-size", c.TrainSize, 0, math.MaxInt32),
-		betweenSetting("test-size", c.TestSize, 0, math.MaxInt32),
-		seedSetting("seed", c.Seed),
-		seedSetting("data-seed", c.DataSeed),
+		choice("extractor", c.Extractor, "identity", "linear", "mlp", "conv", "conv3"),
+		between("components", c.Components, 1, 100000),
+		between("steps", c.Steps, 0, 100000),
+		choice("form", c.Form, potential.Forms()...),
+		moderate("scale", c.Scale),
+		moderate("alpha", c.Alpha),
+		choice("init", c.Init, Inits()...),
+		choice("gradient", c.Gradient, "exact", "detached"),
+		between("epochs", c.Epochs, 1, 1000000),
+		between("max-updates", c.MaxUpdates, 0, math.MaxInt32),
+		between("batch", c.Batch, 1, 1<<20),
+		weight("clip", c.Clip, "a number above 0, or 0 for none"),
+		positive("lr", c.LR),
+		positive("potential-lr", c.PotentialLR),
+		choice("optimiser", c.Optimiser, Adam, Adadelta),
+		choice("schedule", c.Schedule, layer.Constant, layer.Cosine, layer.Decay),
+		weight("extractor-lr", c.ExtractorLR, "a number above 0, or 0 for that of lr"),
+		weight("alpha-lr", c.AlphaLR, "a number above 0, or 0 for that of potential-lr"),
+		weight("nll", c.NLL, "a weight above 0, or 0 for none"),
+		weight("score-matching", c.Score, "a weight above 0, or 0 for none"),
+		between("patience", c.Patience, 0, math.MaxInt32),
+		between("val-size", c.ValSize, -1, math.MaxInt32),
+		between("train-size", c.TrainSize, 0, math.MaxInt32),
+		between("test-size", c.TestSize, 0, math.MaxInt32),
+		seed("seed", c.Seed),
+		seed("data-seed", c.DataSeed),
 		c.CheckReading(),
 	}
 	if c.Centre != "" {
-		errs = append(errs, choiceSetting("centre", c.Centre, dataset.Centrings()...))
+		errs = append(errs, choice("centre", c.Centre, dataset.Centrings()...))
 	}
 	if c.Extractor != "identity" {
-		errs = append(errs, betweenSetting("dim", c.Dim, 1, 1<<16))
+		errs = append(errs, between("dim", c.Dim, 1, 1<<16))
 	}
 	switch {
 	case c.Extractor == "mlp":
@@ -227,7 +210,7 @@ func (c Config) Validate() error {
 	}
 	form := potential.FormOf(c.Form)
 	if form.Ranked {
-		errs = append(errs, betweenSetting("rank", c.Rank, 1, 1<<16))
+		errs = append(errs, between("rank", c.Rank, 1, 1<<16))
 	}
 	if form.Eps && !(c.Eps >= 1e-3 && c.Eps <= 1) {
 		errs = append(errs, badSetting("eps", c.Eps, "expected 0.001 to 1"))
@@ -247,7 +230,7 @@ func (c Config) Validate() error {
 		errs = append(errs,
 			badSetting("noise-min", c.NoiseMin, fmt.Sprintf("expected 0 to noise-max, which is %v", c.NoiseMax)))
 	}
-	errs = append(errs, weightSetting("denoising", c.Denoising, "a weight above 0, or 0 for no denoising loss"))
+	errs = append(errs, weight("denoising", c.Denoising, "a weight above 0, or 0 for no denoising loss"))
 	if c.Denoising > 0 && (c.NoiseMax == 0 || c.Gradient != "exact") {
 		errs = append(errs, badSetting("denoising", c.Denoising,
 			"expected noise-max above 0 and gradient exact with it"))

@@ -83,8 +83,6 @@ func oneLine(err error) string {
 }
 
 // printf prints results, unless standard output is reserved for JSON (--json -).
-//
-//go:noinline
 func (a *app) printf(format string, args ...any) {
 	if a.json != "-" {
 		a.out.printf(plain, format, args...)
@@ -102,8 +100,6 @@ func (a *app) toned(c tone, format string, args ...any) {
 }
 
 // note prints what is not a result, unless --quiet is set.
-//
-//go:noinline
 func (a *app) note(format string, args ...any) {
 	if !a.quiet {
 		a.printf(format, args...)
@@ -111,13 +107,9 @@ func (a *app) note(format string, args ...any) {
 }
 
 // table prints rows of cells in aligned columns; the first row is the header, the first cell the name of a row.
-//
-//go:noinline
 func (a *app) table(rows [][]string) { a.keyed(1, rows) }
 
 // keyed is table for rows that are named by their first keys cells.
-//
-//go:noinline
 func (a *app) keyed(keys int, rows [][]string) {
 	if a.json != "-" {
 		a.out.Write([]byte(table{rows, keys, a.out.colour}.text(a.out.columns)))
