@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strings"
 	"unicode/utf8"
 
 	"dpnbench/dataset"
+	"dpnbench/internal/array"
 )
 
 // WriteNPZ writes a data set as an NPZ file that Open and numpy.load read: x_train, y_train, x_test and y_test (images
@@ -117,23 +117,17 @@ func writeArray(z *zip.Writer, name, dtype string, shape []int, b []byte) error 
 	return w.Flush()
 }
 
-// beginArray writes the header of an array, whose numbers begin at a multiple of 64 bytes of it. The arrays are not
-// compressed, so that they can be read in place.
+// beginArray writes the header of an array. The arrays are not compressed, so that they can be read in place.
 func beginArray(z *zip.Writer, name, dtype string, shape []int) (*bufio.Writer, error) {
 	f, err := z.CreateHeader(&zip.FileHeader{Name: name + ".npy", Method: zip.Store})
 	if err != nil {
 		return nil, err
 	}
-	tuple := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(shape)), ", "), "[]")
-	if len(shape) == 1 {
-		tuple += "," // a tuple of one in Python
+	header, err := array.Header(dtype, shape...)
+	if err != nil {
+		return nil, err
 	}
-	header := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", dtype, tuple)
-	const before = 10 // bytes of magic, version and length
-	header += strings.Repeat(" ", 63-(before+len(header))%64) + "\n"
 	w := bufio.NewWriterSize(f, 1<<16)
-	w.WriteString("\x93NUMPY\x01\x00")
-	w.Write(binary.LittleEndian.AppendUint16(nil, uint16(len(header))))
-	_, err = w.WriteString(header)
+	_, err = w.Write(header)
 	return w, err
 }

@@ -2,7 +2,6 @@ package check
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,20 +13,20 @@ import (
 	"strings"
 
 	"dpnbench/internal/array"
+	"dpnbench/internal/manifest"
 	"dpnbench/internal/output"
-	"dpnbench/internal/regular"
 )
 
 // Files of the cases of a kernel, with which a program in any language is checked. NPY files are of one dimension and
 // begin with 128 bytes of header.
 const (
-	ManifestFile = "manifest.json" // of type Manifest
-	CasesFile    = "cases.txt"     // the operands of each case again, a line a case, for languages without JSON
-	InputsFile   = "inputs.npy"    // float32: the inputs of all cases
-	OutputsFile  = "outputs.npy"   // float32: the outputs of all cases before the call
-	ResultsFile  = "results.npy"   // float32: the same after the call, which the program writes
-	ExpectedFile = "expected.npy"  // float64: the results of the oracle, row by row, without padding
-	BoundsFile   = "bounds.npy"    // float64: the largest error of each; -n stands for n units in the last place
+	ManifestFile = manifest.File  // of type Manifest
+	CasesFile    = "cases.txt"    // the operands of each case again, a line a case, for languages without JSON
+	InputsFile   = "inputs.npy"   // float32: the inputs of all cases
+	OutputsFile  = "outputs.npy"  // float32: the outputs of all cases before the call
+	ResultsFile  = "results.npy"  // float32: the same after the call, which the program writes
+	ExpectedFile = "expected.npy" // float64: the results of the oracle, row by row, without padding
+	BoundsFile   = "bounds.npy"   // float64: the largest error of each; -n stands for n units in the last place
 )
 
 // filesFormat changes with the meaning of the files.
@@ -35,18 +34,11 @@ const filesFormat = "dpnbench check 1"
 
 // Manifest describes the files of a kernel's cases.
 type Manifest struct {
-	Format   string         `json:"format"`
-	Kernel   string         `json:"kernel"`
-	Computes string         `json:"computes"`
-	Result   ResultFile     `json:"result"`
-	Cases    []ManifestCase `json:"cases"`
-}
-
-// ResultFile is the file that the program under test writes.
-type ResultFile struct {
-	File  string `json:"file"`
-	DType string `json:"dtype"`
-	Shape [1]int `json:"shape"`
+	Format   string          `json:"format"`
+	Kernel   string          `json:"kernel"`
+	Computes string          `json:"computes"`
+	Result   manifest.Result `json:"result"`
+	Cases    []ManifestCase  `json:"cases"`
 }
 
 // ManifestCase is a case: its arguments as in --case, its operands, and where its expected results begin.
@@ -171,7 +163,7 @@ func Dump(ctx context.Context, dir string, f *Function, opt Options) (cases int,
 	for range gapFloats {
 		d.outputs = append(d.outputs, math.Float32frombits(canary))
 	}
-	d.Result = ResultFile{ResultsFile, "<f4", [1]int{len(d.outputs)}}
+	d.Result = manifest.Result{File: ResultsFile, DType: "<f4", Shape: [1]int{len(d.outputs)}}
 	return len(list), d.write(dir)
 }
 
@@ -190,39 +182,18 @@ func (d *dump) write(dir string) error {
 	var files output.Batch
 	defer files.Discard()
 	for name, write := range map[string]func(w io.Writer) error{
-		ManifestFile: func(w io.Writer) error { return writeJSON(w, d.Manifest) },
+		ManifestFile: func(w io.Writer) error { return manifest.Write(w, d.Manifest) },
 		CasesFile:    func(w io.Writer) error { _, err := io.WriteString(w, cases.String()); return err },
-		InputsFile:   func(w io.Writer) error { return writeNumbers(w, "<f4", d.inputs) },
-		OutputsFile:  func(w io.Writer) error { return writeNumbers(w, "<f4", d.outputs) },
-		ExpectedFile: func(w io.Writer) error { return writeNumbers(w, "<f8", d.expected) },
-		BoundsFile:   func(w io.Writer) error { return writeNumbers(w, "<f8", d.bounds) },
+		InputsFile:   func(w io.Writer) error { return array.Write(w, "<f4", d.inputs, len(d.inputs)) },
+		OutputsFile:  func(w io.Writer) error { return array.Write(w, "<f4", d.outputs, len(d.outputs)) },
+		ExpectedFile: func(w io.Writer) error { return array.Write(w, "<f8", d.expected, len(d.expected)) },
+		BoundsFile:   func(w io.Writer) error { return array.Write(w, "<f8", d.bounds, len(d.bounds)) },
 	} {
 		if err := files.Write(filepath.Join(dir, name), write); err != nil {
 			return err
 		}
 	}
 	return files.Commit()
-}
-
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false) // leave <f4
-	e.SetIndent("", " ")
-	return e.Encode(v)
-}
-
-// writeNumbers writes an NPY file of one dimension, with a header of 128 bytes.
-func writeNumbers[T float32 | float64](w io.Writer, dtype string, x []T) error {
-	header, err := array.Header(dtype, len(x))
-	if err == nil {
-		_, err = w.Write(header)
-	}
-	for len(x) > 0 && err == nil {
-		some := x[:min(len(x), 1<<14)]
-		err = binary.Write(w, binary.LittleEndian, some)
-		x = x[len(some):]
-	}
-	return err
 }
 
 // Limits of a manifest.
@@ -232,26 +203,12 @@ const (
 )
 
 // ReadManifest reads and checks the manifest of a folder.
-func ReadManifest(dir string) (*Manifest, error) {
-	path := filepath.Join(dir, ManifestFile)
-	b, err := regular.ReadFile(path, mostManifest)
-	if err != nil {
-		return nil, pathError(path, err)
-	}
-	m, err := parseManifest(b)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return m, nil
-}
-
-// pathError begins with the path once.
-func pathError(path string, err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		err = at.Err
-	}
-	return fmt.Errorf("%s: %w", path, err)
+func ReadManifest(dir string) (m *Manifest, err error) {
+	err = manifest.Read(dir, mostManifest, "check --dump", func(b []byte) (err error) {
+		m, err = parseManifest(b)
+		return err
+	})
+	return m, err
 }
 
 func parseManifest(b []byte) (*Manifest, error) {

@@ -14,16 +14,16 @@ import (
 
 	"dpnbench/engine/num"
 	"dpnbench/internal/array"
+	"dpnbench/internal/manifest"
 	"dpnbench/internal/output"
-	"dpnbench/internal/regular"
 )
 
 // Files with which an implementation in any language is probed.
 const (
-	ManifestFile = "manifest.json" // of type Manifest
-	AFile        = "a.npy"         // float32: a row a probe
-	BFile        = "b.npy"         // float32: the other factors
-	ResultsFile  = "results.npy"   // float32: the sum of a[i] b[i] of each row, which the implementation writes
+	ManifestFile = manifest.File // of type Manifest
+	AFile        = "a.npy"       // float32: a row a probe
+	BFile        = "b.npy"       // float32: the other factors
+	ResultsFile  = "results.npy" // float32: the sum of a[i] b[i] of each row, which the implementation writes
 )
 
 // MostInFiles is the largest number of terms of probes in files. They cannot depend on earlier results, so all pairs
@@ -35,16 +35,9 @@ const filesFormat = "dpnbench order 1"
 
 // Manifest describes the files of probes.
 type Manifest struct {
-	Format string     `json:"format"`
-	Terms  int        `json:"terms"`
-	Result ResultFile `json:"result"`
-}
-
-// ResultFile is the file that the implementation writes.
-type ResultFile struct {
-	File  string `json:"file"`
-	DType string `json:"dtype"`
-	Shape [1]int `json:"shape"`
+	Format string          `json:"format"`
+	Terms  int             `json:"terms"`
+	Result manifest.Result `json:"result"`
 }
 
 // probes calls f after setting every probe that a finder of listed probes can ask for.
@@ -101,10 +94,8 @@ func Dump(dir string, n int) (probes int, err error) {
 	var files output.Batch
 	defer files.Discard()
 	err = files.Write(filepath.Join(dir, ManifestFile), func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetEscapeHTML(false) // leave <f4
-		e.SetIndent("", " ")
-		return e.Encode(Manifest{filesFormat, n, ResultFile{ResultsFile, "<f4", [1]int{probes}}})
+		return manifest.Write(w, Manifest{filesFormat, n, manifest.Result{File: ResultsFile, DType: "<f4",
+			Shape: [1]int{probes}}})
 	})
 	for name, x := range map[string][]float32{AFile: p.a, BFile: p.b} {
 		if err == nil {
@@ -136,23 +127,6 @@ func (p *finder) write(w io.Writer, x []float32, probes int) error {
 	})
 }
 
-// readManifest reads the number of terms and of probes.
-func readManifest(path string) (*Manifest, error) {
-	b, err := regular.ReadFile(path, 1<<16)
-	var at *fs.PathError
-	switch {
-	case errors.As(err, &at):
-		return nil, fmt.Errorf("%s: %w", path, at.Err)
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	m, err := parseManifest(b)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return m, nil
-}
-
 func parseManifest(b []byte) (*Manifest, error) {
 	var m Manifest
 	if err := json.Unmarshal(b, &m); err != nil {
@@ -170,7 +144,11 @@ func parseManifest(b []byte) (*Manifest, error) {
 
 // Judge returns the order of the implementation that has written the results to a folder.
 func Judge(dir string) (*Order, error) {
-	m, err := readManifest(filepath.Join(dir, ManifestFile))
+	var m *Manifest
+	err := manifest.Read(dir, 1<<16, "check --order --dump", func(b []byte) (err error) {
+		m, err = parseManifest(b)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

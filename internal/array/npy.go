@@ -115,24 +115,3 @@ func inRange(shape []int) bool {
 	}
 	return true
 }
-
-// Header returns the beginning of an NPY file of version 1.0, up to the first number: of row-major numbers of a type as
-// NumPy calls it. Its length is a multiple of 64 bytes.
-func Header(dtype string, shape ...int) ([]byte, error) {
-	sizes := make([]string, len(shape))
-	for i, s := range shape {
-		sizes[i] = strconv.Itoa(s)
-	}
-	tuple := strings.Join(sizes, ", ")
-	if len(shape) == 1 {
-		tuple += "," // a tuple of one in Python
-	}
-	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", dtype, tuple)
-	const before = 10 // bytes of magic, version and length
-	text += strings.Repeat(" ", 63-(before+len(text))%64) + "\n"
-	if len(text) >= 1<<16 {
-		return nil, fmt.Errorf("npy: %d dimensions, expected fewer", len(shape))
-	}
-	b := binary.LittleEndian.AppendUint16([]byte("\x93NUMPY\x01\x00"), uint16(len(text)))
-	return append(b, text...), nil
-}
