@@ -381,7 +381,7 @@ func (f Figures) repeat(n int) (out Figures) {
 // and its numbers too.
 func TestWalk(t *testing.T) {
 	if testing.Short() {
-		t.Skip("no machine changes it: without -short")
+		t.Skip("draws whole pages, seconds under emulation: without -short")
 	}
 	a := sampleascent.New(20, 30)
 	w := walkOf(a)

@@ -254,7 +254,7 @@ func use(r Results) {
 // TestUse checks that madeUp results of every kind can be used, also with figures that are not finite.
 func TestUse(t *testing.T) {
 	if testing.Short() {
-		t.Skip("no machine changes it: without -short")
+		t.Skip("draws every page twice, a minute under emulation: without -short")
 	}
 	nan := separation.Float(math.NaN())
 	for name, result := range madeUp() {

@@ -48,7 +48,8 @@ ascend-alone runs few rows and records nothing.
 --library checks a kernel of your own or of another library in the same way, within a bound that
 holds for any order of additions in float32. It runs in processes of its own: a crash is a failed
 case, and so is one without a result after a minute. Each kind of mistake is printed with what its
-cases share, then how many results have other bits when a call is repeated, which is no mistake.
+cases share (--verbose: each case), then how many results have other bits when a call is repeated,
+which is no mistake.
 internal/foreign/kernels.h has the signatures. It needs a program built with cgo:
 CGO_ENABLED=1 go build -tags foreign ./cmd/dpnbench.
 
@@ -57,8 +58,8 @@ kernels are those of functions (sgemm, softmax, ...); the page docs/checking.md 
 
 --order finds out by probing in which order products, dot products and sums are added, in which
 precision, and whether products are fused with their additions: of the engine on every tier, of
-gonum, and of --library or, with --dump and --judge, of a program. Two that differ in any of them
-cannot have equal bits.
+gonum, and of --library (in this process, which a crash of the library ends) or, with --dump and
+--judge, of a program. Two that differ in any of them cannot have equal bits.
 
 `
 
@@ -232,15 +233,22 @@ func failedCases(failed, all int) error {
 	return nil
 }
 
-// findings prints what is wrong with a function, each kind of mistake with an example and a command for it.
-func (a *app) findings(row check.FunctionRow, what string, command func(f check.Failure) string) {
-	for _, f := range row.Findings {
+// findings prints what is wrong with a function, each kind of mistake with an example and a command for it; with
+// --verbose every failing case.
+func (a *app) findings(r *check.Report, what string, command func(f check.Failure) string) {
+	for _, f := range r.Functions[0].Findings {
 		where := ""
 		if f.Common != "" {
 			where = ", all with " + f.Common
 		}
 		a.toned(bad, "FAIL %s: %s%s\n     %s: %s\n     %s: %s\n", f.Kind, format.Count(f.Cases, "case"), where,
 			f.Example.Case, f.Example.Reason, what, command(f.Example))
+	}
+	if !a.verbose {
+		return
+	}
+	for _, f := range r.Failures {
+		a.toned(bad, "FAIL %s: %s\n     %s: %s\n", f.Case, f.Reason, what, command(f))
 	}
 }
 

@@ -85,7 +85,7 @@ func (a *app) judgeCases(ctx context.Context, dir string) error {
 	a.table([][]string{{"results", "kernel", "cases", "failed", "ULP", "error/bound", "bytes outside"},
 		{dir, row.Kernel, fmt.Sprint(row.Cases), fmt.Sprint(row.Failed), mostULP(row.MaxULP),
 			errorRatio(row.MaxErrorRatio), fmt.Sprint(row.BytesOutside)}})
-	a.findings(row, "this case alone", func(f check.Failure) string {
+	a.findings(r, "this case alone", func(f check.Failure) string {
 		return quote.Command("check", "--dump", dir, "--kernel", row.Kernel, "--case", f.Case)
 	})
 	failed := failedCases(row.Failed, row.Cases)

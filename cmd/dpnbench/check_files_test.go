@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"os/exec"
@@ -51,7 +52,7 @@ func needNumPy(t *testing.T) string {
 			return python
 		}
 	}
-	t.Skip("no python3 with NumPy")
+	t.Skip("needs python3 with NumPy, which is not installed")
 	return ""
 }
 
@@ -79,7 +80,7 @@ func TestDocumentedPrograms(t *testing.T) {
 	}
 	t.Run("C", func(t *testing.T) {
 		if _, err := exec.LookPath("gcc"); err != nil {
-			t.Skip("no gcc")
+			t.Skip("needs gcc, which is not installed")
 		}
 		code := codeOf(t, "c", "cases/cases.txt")
 		compile := []string{"gcc", "-O2", "-Wall", "-Werror", "-o", "run", "run.c"}
@@ -92,6 +93,10 @@ func TestDocumentedPrograms(t *testing.T) {
 		if status != exitFailed || !strings.Contains(out, "FAIL error: ") ||
 			!strings.Contains(out, "this case alone: dpnbench check --dump ") {
 			t.Errorf("printed %q", out)
+		}
+		all, errs, _ := dpnbench(t, "check", "--judge", cases, "--verbose")
+		if n := strings.Count(all, "FAIL matmul"); n < 2 || !strings.Contains(errs, fmt.Sprintf(" %d of ", n)) {
+			t.Errorf("--verbose prints %d failing cases: %q", n, errs)
 		}
 	})
 	t.Run("Python", func(t *testing.T) {

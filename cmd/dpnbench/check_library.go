@@ -129,7 +129,7 @@ func (a *app) libraryVerdict(s *foreign.Symbol, r *check.Report) error {
 		{filepath.Base(s.Library), s.Name, s.Kernel, threads, fmt.Sprint(row.Cases), fmt.Sprint(row.Failed),
 			mostULP(row.MaxULP), errorRatio(row.MaxErrorRatio), fmt.Sprint(row.BytesOutside)}})
 	a.sayGuards(r)
-	a.findings(row, "repeat with", func(f check.Failure) string {
+	a.findings(r, "repeat with", func(f check.Failure) string {
 		return quote.Command(slices.Concat([]string{"check"}, s.Flags(),
 			[]string{"--threads", fmt.Sprint(f.Threads), "--case", f.Case})...)
 	})

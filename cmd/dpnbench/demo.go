@@ -124,8 +124,8 @@ func (a *app) demo(ctx context.Context, out string) error {
 		return err
 	}
 	first, last := found.Steps[0], found.Steps[len(found.Steps)-1]
-	a.printf("\nDone in %.0f s. The network reads %.2f%% of the test images right; its ascent takes D from %.3g to "+
-		"%.3g.\n\n",
+	a.printf("\nDone in %.0f s. The network classifies %.2f%% of the test images correctly; its ascent takes D from "+
+		"%.3g to %.3g.\n\n",
 		time.Since(start).Seconds(), 100*float64(trained.TestAccuracy), float64(first.Fuzziness),
 		float64(last.Fuzziness))
 	trainedModel := filepath.Join(out, dpn.ModelFile)

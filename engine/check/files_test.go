@@ -160,7 +160,7 @@ func TestFiles(t *testing.T) {
 // TestFileKernels writes the cases of each kernel. Outputs as they were before the call are old output.
 func TestFileKernels(t *testing.T) {
 	if testing.Short() {
-		t.Skip("TestFiles has the same files: without -short")
+		t.Skip("minutes under emulation, and TestFiles has one of the kernels: without -short")
 	}
 	for _, k := range FileKernels() {
 		f := dumped(t, k)
@@ -221,7 +221,8 @@ func TestBadFiles(t *testing.T) {
 		{edited(`"exp:`, `"exp:cows=1,`), "manifest.json: case 0: case "},
 		{edited(`"strides"`, `"strides": [0, 0], "s"`), "case 0 (exp:"},
 		{write(ManifestFile, []byte("[")), "manifest.json: expected the JSON that check --dump writes"},
-		{func() { os.Remove(filepath.Join(f.dir, ManifestFile)) }, "manifest.json: no such file or directory; expected a folder that check --dump has written"},
+		{func() { os.Remove(filepath.Join(f.dir, ManifestFile)) },
+			"manifest.json: no such file or directory; expected a folder that check --dump has written"},
 	} {
 		c.spoil()
 		_, err := Judge(context.Background(), f.dir, nil)

@@ -123,11 +123,11 @@ func naiveNorm(y, x []float32, eps float32) {
 	}
 }
 
-// oneGoroutine skips a test in which nothing can race.
+// oneGoroutine skips a test under the race detector: it has one goroutine, so nothing can race.
 func oneGoroutine(t *testing.T) {
 	t.Helper()
 	if raced {
-		t.Skip("runs on one goroutine: without -race")
+		t.Skip("has one goroutine, in which nothing can race: without -race")
 	}
 }
 

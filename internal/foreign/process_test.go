@@ -235,8 +235,8 @@ func TestHang(t *testing.T) {
 func TestRight(t *testing.T) {
 	library := kernels(t)
 	for _, symbol := range []string{"right", "cblas_sgemm64_", "sgemm_", "sgemm_64_", "cblas_sdot", "sdot_",
-		"dpn_matmul",
-		"dpn_dot", "dpn_exp", "dpn_log", "dpn_softmax", "dpn_log_sum_exp", "dpn_layer_norm", "dpn_quad_form"} {
+		"dpn_matmul", "dpn_dot", "dpn_exp", "dpn_log", "dpn_softmax", "dpn_log_sum_exp", "dpn_layer_norm",
+		"dpn_quad_form"} {
 		kernel := ""
 		if symbol == "right" {
 			kernel = "cblas_sgemm"
