@@ -78,15 +78,18 @@ func panelNEON(args *panelArgs) {
 //go:noescape
 func sgemmNEON_6x16(args *panelArgs)
 
-// panelAtNEON is one panel of a matrix product: see panelAtGeneric.
+// panelAtNEON is a matrix product whose rows of B lie anywhere: see panelAtGeneric.
 func panelAtNEON(args *panelArgs) {
 	tile := *args
-	w := tileWalk{a: args.a, c: args.c, ars: args.ars, crs: args.crs, rows: args.rows, tall: args.tall}
-	for range args.tiles {
-		tile.rows = w.tile()
-		tile.a, tile.c = w.a, w.c
-		sgemmAtNEON_6x16(&tile)
-		w.step(tile.rows)
+	for p := range args.panels {
+		w := tileWalk{a: args.a, c: args.c[p*16:], ars: args.ars, crs: args.crs, rows: args.rows, tall: args.tall}
+		tile.b = args.b[p*16:]
+		for range args.tiles {
+			tile.rows = w.tile()
+			tile.a, tile.c = w.a, w.c
+			sgemmAtNEON_6x16(&tile)
+			w.step(tile.rows)
+		}
 	}
 }
 

@@ -16,7 +16,7 @@
 // Contents:
 //
 //	sgemmAVX2_6x16       panels of a matrix product, C = A B or C += A B
-//	sgemmAtAVX2_6x16     one panel of a product whose rows of B lie anywhere
+//	sgemmAtAVX2_6x16     panels of a product whose rows of B lie anywhere
 //	transposeBlocksAVX2  dst[j][i] = src[i][j], eight rows at a time
 //	transposeFourAVX2    dst[j][i] = src[i][j] of four rows
 
@@ -282,30 +282,31 @@ test: \
 
 // func sgemmAtAVX2_6x16(args *panelArgs)
 //
-// One panel of a product whose rows of B lie anywhere. See panelAtGeneric.
+// Panels of a product whose rows of B lie anywhere. See panelAtGeneric.
 //
 // Tile: up to 6 x 16, registers as in gemm_avx2_amd64.h, but R12 is the next element of at and R15
-// the start of B. The frame is a copy of the arguments, of which a,
-// c, tiles and tall are advanced in place from tile to tile.
+// the start of B. The frame is that of gemm_panel_amd64.h.
 TEXT ·sgemmAtAVX2_6x16(SB), NOSPLIT, $280-8
 	MOVQ args+0(FP), CX
 	GEMM_COPYARGUMENTS
 	MOVQ GEMM_ARG_ARS, R10
 	MOVQ GEMM_ARG_ACS, R11
-	MOVQ GEMM_ARG_B, R15
 	MOVQ GEMM_ARG_CRS, R13
 	SHLQ $2, R10
 	SHLQ $2, R11
 	SHLQ $2, R13
+panel:
+	GEMM_PANELBEGIN
+	MOVQ GEMM_ARG_B, R15
 tile:
 	MOVQ GEMM_ARG_K, CX
-	MOVQ GEMM_ARG_A, R8
+	MOVQ aHere-8(SP), R8
 	MOVQ GEMM_ARG_AT, R12
-	MOVQ GEMM_ARG_C, DI
+	MOVQ cHere-16(SP), DI
 	MOVQ GEMM_ARG_ROWS, AX
-	CMPQ GEMM_ARG_TALL, $0
+	CMPQ tallLeft-32(SP), $0
 	JLE  even
-	SUBQ $1, GEMM_ARG_TALL
+	SUBQ $1, tallLeft-32(SP)
 	ADDQ $1, AX              // the first tiles have one row more
 even:
 	LEAQ (R8)(R10*2), R9
@@ -346,12 +347,13 @@ store:
 done:
 	MOVQ AX, CX
 	IMULQ R13, CX
-	ADDQ CX, GEMM_ARG_C
+	ADDQ CX, cHere-16(SP)
 	MOVQ AX, CX
 	IMULQ R10, CX
-	ADDQ CX, GEMM_ARG_A
-	SUBQ $1, GEMM_ARG_TILES
+	ADDQ CX, aHere-8(SP)
+	SUBQ $1, tilesLeft-24(SP)
 	JNE  tile
+	GEMM_PANELNEXTAT(64, panel)
 	VZEROUPPER
 	RET
 

@@ -18,7 +18,7 @@
 //	sgemmAVX512_14x32    panels of a matrix product, C = A B or C += A B
 //	sgemmAVX512_14x16    sgemm for the last 16 columns or fewer
 //	sgemmAVX512_6x64     sgemm two panels at a time, 64 columns
-//	sgemmAtAVX512_14x32  one panel of a product whose rows of B lie anywhere
+//	sgemmAtAVX512_14x32  panels of a product whose rows of B lie anywhere
 //	transposeAVX512      dst[j][i] = src[i][j]
 
 // ---------------------------------------------------------------------------------
@@ -849,11 +849,10 @@ twotest: \
 
 // func sgemmAtAVX512_14x32(args *panelArgs)
 //
-// One panel of a product whose rows of B lie anywhere. See panelAtGeneric.
+// Panels of a product whose rows of B lie anywhere. See panelAtGeneric.
 //
 // Tile: up to 14 x 32, registers as in sgemmAVX512_14x32, but R15 is the next element of at and AX the
-// start of B. The frame is a copy of the arguments, of which a,
-// c, tiles and tall are advanced in place from tile to tile.
+// start of B. The frame is that of gemm_panel_amd64.h.
 TEXT ·sgemmAtAVX512_14x32(SB), NOSPLIT, $280-8
 	MOVQ args+0(FP), CX
 	GEMM_COPYARGUMENTS
@@ -864,15 +863,17 @@ TEXT ·sgemmAtAVX512_14x32(SB), NOSPLIT, $280-8
 	SHLQ $2, R11
 	SHLQ $2, R13
 	LEAQ (R10)(R10*2), R9
+panel:
+	GEMM_PANELBEGIN
 tile:
 	MOVQ GEMM_ARG_K, CX
-	MOVQ GEMM_ARG_A, R8
+	MOVQ aHere-8(SP), R8
 	MOVQ GEMM_ARG_AT, R15
-	MOVQ GEMM_ARG_C, DI
+	MOVQ cHere-16(SP), DI
 	MOVQ GEMM_ARG_ROWS, AX
-	CMPQ GEMM_ARG_TALL, $0
+	CMPQ tallLeft-32(SP), $0
 	JLE  even
-	SUBQ $1, GEMM_ARG_TALL
+	SUBQ $1, tallLeft-32(SP)
 	ADDQ $1, AX              // the first tiles have one row more
 even:
 	MOVBQZX GEMM_ARG_ACC, DX
@@ -950,14 +951,15 @@ col14:
 
 store:
 	MOVQ DI, CX
-	MOVQ GEMM_ARG_C, DI
+	MOVQ cHere-16(SP), DI
 	GEMM_STORE
 done:
-	MOVQ DI, GEMM_ARG_C
+	MOVQ DI, cHere-16(SP)
 	IMULQ R10, CX
-	ADDQ CX, GEMM_ARG_A
-	SUBQ $1, GEMM_ARG_TILES
+	ADDQ CX, aHere-8(SP)
+	SUBQ $1, tilesLeft-24(SP)
 	JNE  tile
+	GEMM_PANELNEXTAT(128, panel)
 	VZEROUPPER
 	RET
 

@@ -114,8 +114,8 @@ func TestEmptyAndNarrow(t *testing.T) {
 	e.LayerNormBackward(dx, y, rstd, one)
 	e.Parallel(1, 0, 0, func(w *Worker, _, _ int) {
 		got, want := make([]float32, 3), make([]float32, 3)
-		w.AddPatches(View(got, 3, 1), []float32{2}, wide.Data, []int32{2}, 5)
-		w.SpreadPatches(want, []float32{2}, []int32{0}, one, 1)
+		w.AddPatches(View(got, 3, 1), patchAt(2, 2), wide.Data, 5)
+		w.SpreadPatches(want, patchAt(0, 2), one, 1)
 		for i := range 3 {
 			if got[i] != 2*wide.At(i, 2) || want[i] != got[i] {
 				t.Errorf("patches of one column: %v and %v, want twice %v", got[i], want[i], wide.At(i, 2))

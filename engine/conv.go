@@ -18,17 +18,17 @@ type rowsAt struct {
 	last int
 }
 
-// panelAt multiplies the rows of a with the first nr columns of b, whose places at the caller has
-// checked.
-func (kern *kernels) panelAt(a *Matrix, b *rowsAt, c []float32, crs int, acc bool) {
+// panelAt multiplies the rows of a with the first columns of b, panels of nr, whose places at the caller
+// has checked.
+func (kern *kernels) panelAt(a *Matrix, b *rowsAt, c []float32, crs int, acc bool, panels int) {
 	m, inner := a.Rows, len(b.at)
 	need("panelAt", "a", len(a.Data), span(inner, a.CS, span(m, a.RS, 1)))
-	need("panelAt", "b", len(b.data), b.last+kern.nr)
-	need("panelAt", "c", len(c), span(m, crs, kern.nr))
+	need("panelAt", "b", len(b.data), b.last+panels*kern.nr)
+	need("panelAt", "c", len(c), span(m, crs, panels*kern.nr))
 	if tiles, rows, tall := kern.tiling(m); tiles > 0 {
 		kern.table.panelAt(onStack(&panelArgs{
 			k: inner, a: a.Data, ars: a.RS, acs: a.CS, b: b.data, at: b.at, c: c, crs: crs,
-			tiles: tiles, rows: rows, tall: tall, acc: acc, panels: 1,
+			tiles: tiles, rows: rows, tall: tall, acc: acc, panels: panels,
 		}))
 	}
 }
@@ -93,23 +93,27 @@ func (w *Worker) MatMulAt(c, a Matrix, b []float32, at []int32, acc bool) {
 	}
 	kern, arena := w.e.kern, &w.e.scratch[w.index]
 	nb, mb := kern.blocks(a.Cols), kern.rowBlocks(c.Rows, a.Cols)
+	whole := min(c.Cols, len(b)-last) / kern.nr // panels that are read and written in place
 	for kb := range nb {
 		k0, k1 := Part(a.Cols, nb, kb)
 		for ib := range mb {
 			i0, i1 := Part(c.Rows, mb, ib)
 			rows := a.Slice(i0, i1, k0, k1)
-			panel := Matrix{Rows: i1 - i0, RS: c.RS, CS: 1}
-			for j := 0; j < c.Cols; j += kern.nr {
-				panel.Data, panel.Cols = c.Data[i0*c.RS+j:], min(kern.nr, c.Cols-j)
-				w.e.panelAt(arena, &panel, &rows, &rowsAt{b[j:], at[k0:k1], last}, acc || kb > 0)
-				w.e.yield(arena, 2*rows.Rows*kern.nr*rows.Cols)
+			flops := 2 * rows.Rows * kern.nr * rows.Cols
+			for p := 0; p*kern.nr < c.Cols; {
+				n := max(min(whole-p, kern.callBudget(flops)), 1)
+				j := p * kern.nr
+				panels := c.Slice(i0, i1, j, min(j+n*kern.nr, c.Cols))
+				w.e.panelsAt(arena, &panels, &rows, &rowsAt{b[j:], at[k0:k1], last}, acc || kb > 0)
+				w.e.yield(arena, n*flops)
+				p += n
 			}
 		}
 	}
 }
 
-// panelAt computes c, at most one panel wide.
-func (e *Engine) panelAt(arena *arena, c, a *Matrix, b *rowsAt, acc bool) {
+// panelsAt computes c: whole panels, or a part of one.
+func (e *Engine) panelsAt(arena *arena, c, a *Matrix, b *rowsAt, acc bool) {
 	nr, m, n := e.kern.nr, c.Rows, c.Cols
 	if b.last+nr > len(b.data) { // a tile reads nr columns, which would leave b
 		rows := arena.floats(slotB, len(b.at)*nr)
@@ -121,8 +125,8 @@ func (e *Engine) panelAt(arena *arena, c, a *Matrix, b *rowsAt, acc bool) {
 		e.multiplyTile(arena, *c, &ab, panelB{data: rows, rs: nr}, acc)
 		return
 	}
-	if n == nr {
-		e.kern.panelAt(a, b, c.Data, c.RS, acc)
+	if n >= nr {
+		e.kern.panelAt(a, b, c.Data, c.RS, acc, n/nr)
 		return
 	}
 	tile := arena.floats(slotC, m*nr)
@@ -131,89 +135,148 @@ func (e *Engine) panelAt(arena *arena, c, a *Matrix, b *rowsAt, acc bool) {
 			copy(tile[i*nr:i*nr+n], c.Data[i*c.RS:])
 		}
 	}
-	e.kern.panelAt(a, b, tile, nr, acc)
+	e.kern.panelAt(a, b, tile, nr, acc, 1)
 	for i := range m {
 		copy(c.Data[i*c.RS:i*c.RS+n], tile[i*nr:])
 	}
 }
 
-// AddPatches adds patches of b, scaled by r, to C. Patch p has the shape of C; its rows are stride
-// apart and the first one begins at b[at[p]]. Each element of C is one chain in increasing p:
-//
-//	C[u, j] = fma(r[p], b[at[p] + u*stride + j], C[u, j])
-//
-// r and at have the same length. C has contiguous rows (CS 1) and must not overlap b. It panics
-// if a patch does not lie within b.
-func (w *Worker) AddPatches(c Matrix, r, b []float32, at []int32, stride int) {
-	checkPatches("Worker.AddPatches", c, r, b, at, stride)
-	if c.Rows == 0 || c.Cols == 0 {
-		return
+// PatchLists are lists of patches of an array: the index of the first element of each patch, its place,
+// and a factor for it. PoolBackward makes them, AddPatches and SpreadPatches use them.
+type PatchLists struct {
+	at     []int32 // of all lists, room for each
+	v      []float32
+	n      []int // patches in each list
+	room   int
+	places int // every place is below
+}
+
+// NewPatchLists makes empty lists of places below a bound, in the memory of at and v, which they share
+// evenly. Nobody else may change at while the lists are used.
+func NewPatchLists(lists int, at []int32, v []float32, places int) PatchLists {
+	length("NewPatchLists", "v", len(v), len(at))
+	if lists < 1 || len(at)%lists != 0 || places < 0 {
+		panic(fmt.Sprintf("engine: NewPatchLists: %d lists of places below %d in memory for %d", lists, places,
+			len(at)))
 	}
-	for lo, step := 0, patchesPerCall(c); lo < len(at); lo += step {
-		r, at := r[lo:min(lo+step, len(at))], at[lo:min(lo+step, len(at))]
-		if !w.e.kern.addPatches(c, r, b, at, stride) {
-			for u := range c.Rows {
-				w.MatMulAt(c.Slice(u, u+1, 0, c.Cols), View(r, 1, len(r)), b[u*stride:], at, true)
-			}
-			continue
+	return PatchLists{at: at, v: v, n: make([]int, lists), room: len(at) / lists, places: places}
+}
+
+// Slice returns the lists [lo, hi), in the same memory.
+func (l PatchLists) Slice(lo, hi int) PatchLists {
+	l.at, l.v, l.n = l.at[lo*l.room:hi*l.room], l.v[lo*l.room:hi*l.room], l.n[lo:hi]
+	return l
+}
+
+// Lists returns the number of lists.
+func (l PatchLists) Lists() int { return len(l.n) }
+
+// Len returns the number of patches in all lists.
+func (l PatchLists) Len() (n int) {
+	for _, v := range l.n {
+		n += v
+	}
+	return n
+}
+
+// Fill makes the lists as long as their memory, with the places and factors that it holds. It panics
+// unless the places are below the bound.
+func (l PatchLists) Fill() {
+	for _, p := range l.at {
+		if p < 0 || int(p) >= l.places {
+			panic(fmt.Sprintf("engine: PatchLists.Fill: place %d, expected one below %d", p, l.places))
 		}
-		w.e.yield(&w.e.scratch[w.index], 2*c.Rows*c.Cols*len(at))
+	}
+	for i := range l.n {
+		l.n[i] = l.room
 	}
 }
 
-// SpreadPatches is the transpose of AddPatches. It adds the weights W, scaled by r, to patches of
-// b, one patch after the other:
+// within panics unless all patches of the lists lie within b. m has a patch, or its weights, for each
+// list, one below the other. It returns their number of rows.
+func (l PatchLists) within(call string, m Matrix, b []float32, stride int) (rows int) {
+	m.check(call, "the patches")
+	if m.CS != 1 && m.Cols > 1 {
+		panic(fmt.Sprintf("engine: %s: the patches have column stride %d, expected 1", call, m.CS))
+	}
+	rows = m.Rows / max(len(l.n), 1)
+	if rows*len(l.n) != m.Rows {
+		panic(fmt.Sprintf("engine: %s: %d rows for %d lists", call, m.Rows, len(l.n)))
+	}
+	if rows == 0 || m.Cols == 0 || l.places == 0 {
+		return rows
+	}
+	if stride < 0 || rows > 1 && stride > len(b) || l.places-1+(rows-1)*stride+m.Cols > len(b) {
+		panic(fmt.Sprintf("engine: %s: patches of %d x %d elements with stride %d, at places below %d, do not lie "+
+			"within the %d of b", call, rows, m.Cols, stride, l.places, len(b)))
+	}
+	return rows
+}
+
+// AddPatches adds the patches of each list in b, scaled by v, to its rows of C, as many for each list.
+// The rows of a patch are stride apart and the first one begins at b[at[p]]. Each element of C is one
+// chain in increasing p:
 //
-//	b[at[p] + u*stride + j] = fma(r[p], W[u, j], b[at[p] + u*stride + j])
+//	C[u, j] = fma(v[p], b[at[p] + u*stride + j], C[u, j])
 //
-// Its arguments have the conditions of AddPatches.
-func (w *Worker) SpreadPatches(b, r []float32, at []int32, weights Matrix, stride int) {
-	checkPatches("Worker.SpreadPatches", weights, r, b, at, stride)
-	if weights.Rows == 0 || weights.Cols == 0 {
+// C has contiguous rows (CS 1) and must not overlap b. It panics if a place may lie outside b.
+func (w *Worker) AddPatches(c Matrix, l PatchLists, b []float32, stride int) {
+	rows := l.within("Worker.AddPatches", c, b, stride)
+	if rows == 0 || c.Cols == 0 {
 		return
 	}
-	for lo, step := 0, patchesPerCall(weights); lo < len(at); lo += step {
-		r, at := r[lo:min(lo+step, len(at))], at[lo:min(lo+step, len(at))]
-		if !w.e.kern.spreadPatches(b, r, at, weights, stride) {
-			for p, first := range at {
-				for u := range weights.Rows {
-					row := b[int(first)+u*stride:]
-					w.e.kern.axpy(r[p], weights.Row(u), row[:weights.Cols])
+	step := patchesPerCall(rows, c.Cols)
+	for k, n := range l.n {
+		at, v := l.at[k*l.room:k*l.room+n], l.v[k*l.room:k*l.room+n]
+		patch := c.Slice(k*rows, (k+1)*rows, 0, c.Cols)
+		for len(at) > 0 {
+			n := min(step, len(at))
+			if !w.e.kern.addPatches(patch, v[:n], b, at[:n], stride) {
+				for u := range rows {
+					w.MatMulAt(patch.Slice(u, u+1, 0, c.Cols), View(v[:n], 1, n), b[u*stride:], at[:n], true)
 				}
 			}
+			w.e.yield(&w.e.scratch[w.index], 2*rows*c.Cols*n)
+			at, v = at[n:], v[n:]
 		}
-		w.e.yield(&w.e.scratch[w.index], 2*weights.Rows*weights.Cols*len(at))
 	}
 }
 
-// patchesPerCall is the number of patches with the shape of m that one short call handles.
-func patchesPerCall(m Matrix) int {
-	const most = 128 << 10 // multiply-adds
-	return max(1, most/(m.Rows*m.Cols))
-}
-
-// checkPatches panics unless all patches, of the shape of m, lie within b.
-func checkPatches(call string, m Matrix, r, b []float32, at []int32, stride int) {
-	m.check(call, "the patch")
-	length(call, "at", len(at), len(r))
-	if m.CS != 1 && m.Cols > 1 {
-		panic(fmt.Sprintf("engine: %s: the patch has column stride %d, expected 1", call, m.CS))
-	}
-	if m.Rows == 0 || m.Cols == 0 {
+// SpreadPatches is the transpose of AddPatches. It adds the weights W of each list, scaled by v, to its
+// patches of b, one list and one patch after the other:
+//
+//	b[at[p] + u*stride + j] = fma(v[p], W[u, j], b[at[p] + u*stride + j])
+//
+// Its arguments have the conditions of AddPatches.
+func (w *Worker) SpreadPatches(b []float32, l PatchLists, weights Matrix, stride int) {
+	rows := l.within("Worker.SpreadPatches", weights, b, stride)
+	if rows == 0 || weights.Cols == 0 {
 		return
 	}
-	if stride < 0 || m.Rows > 1 && stride > len(b) {
-		panic(fmt.Sprintf("engine: %s: stride %d in b of %d elements", call, stride, len(b)))
+	step := patchesPerCall(rows, weights.Cols)
+	for k, n := range l.n {
+		at, v := l.at[k*l.room:k*l.room+n], l.v[k*l.room:k*l.room+n]
+		patch := weights.Slice(k*rows, (k+1)*rows, 0, weights.Cols)
+		for len(at) > 0 {
+			n := min(step, len(at))
+			if !w.e.kern.spreadPatches(b, v[:n], at[:n], patch, stride) {
+				for p, first := range at[:n] {
+					for u := range rows {
+						row := b[int(first)+u*stride:]
+						w.e.kern.axpy(v[p], patch.Row(u), row[:patch.Cols])
+					}
+				}
+			}
+			w.e.yield(&w.e.scratch[w.index], 2*rows*weights.Cols*n)
+			at, v = at[n:], v[n:]
+		}
 	}
-	last := len(b) - m.Cols - (m.Rows-1)*stride
-	outside := 0
-	for _, p := range at {
-		outside |= int(p) | (last - int(p)) // negative if either is
-	}
-	if outside < 0 {
-		panic(fmt.Sprintf("engine: %s: a patch of %d x %d elements with stride %d does not lie within the %d of b",
-			call, m.Rows, m.Cols, stride, len(b)))
-	}
+}
+
+// patchesPerCall is the number of patches of a size that one short call handles.
+func patchesPerCall(rows, cols int) int {
+	const most = 128 << 10 // multiply-adds
+	return max(1, most/(rows*cols))
 }
 
 // ReLUPool sets y to the largest pixel of every 2 x 2 pixels of x, or to +0 if none is above 0.
@@ -236,40 +299,41 @@ func (w *Worker) ReLUPool(y []float32, which []byte, x Matrix) {
 // NoPixel is what ReLUPool writes where no pixel is above 0.
 const NoPixel = 4
 
-// PoolSlack is how many elements longer than the gradient the lists of PoolBackward must be.
+// PoolSlack is how many more patches than the gradient has elements a list of PoolBackward has room for.
 const PoolSlack = 16
 
-// PoolList is memory for the nonzero elements of a gradient: the value V[p] and the place
-// At[p] = row*Down + column*Right. Elements behind the list may be overwritten.
-type PoolList struct {
-	At          []int32
-	V           []float32
-	Right, Down int
-}
-
-// PoolBackward passes the gradient dy of the output of ReLUPool to the pixels that it selected
-// (which). It adds it to sums (x.Rows x x.Cols), and lists the nonzero elements in reading order of
-// x. It returns their number. The lists have len(dy) + PoolSlack elements.
-func (w *Worker) PoolBackward(list *PoolList, sums Matrix, dy []float32, which []byte) int {
-	cols := sums.Cols / 2
-	length("Worker.PoolBackward", "dy", len(dy), sums.Rows/2*cols)
+// PoolBackward passes the gradients dy of outputs of ReLUPool to the pixels that they selected (which).
+// There are as many images as lists, one below the other in sums. It adds the gradients to the pixels of
+// sums, and sets the lists to the nonzero ones, in reading order, at the places row*down + column*right.
+func (w *Worker) PoolBackward(l PatchLists, sums Matrix, dy []float32, which []byte, right, down int) {
+	rows, cols := sums.Rows/max(len(l.n), 1), sums.Cols/2
+	n := rows / 2 * cols // of an image
+	length("Worker.PoolBackward", "dy", len(dy), len(l.n)*n)
 	length("Worker.PoolBackward", "which", len(which), len(dy))
 	sums.check("Worker.PoolBackward", "sums")
-	if sums.CS != 1 && sums.Cols > 1 {
-		panic(fmt.Sprintf("engine: Worker.PoolBackward: sums has column stride %d, expected 1", sums.CS))
+	if sums.CS != 1 && sums.Cols > 1 || sums.Rows != rows*len(l.n) {
+		panic(fmt.Sprintf("engine: Worker.PoolBackward: sums of %d images have %d rows and column stride %d, "+
+			"expected 1", len(l.n), sums.Rows, sums.CS))
 	}
 	if len(dy) == 0 {
-		return 0
+		clear(l.n)
+		return
 	}
-	need("poolBackward", "at", len(list.At), len(dy)+PoolSlack)
-	need("poolBackward", "v", len(list.V), len(dy)+PoolSlack)
-	need("poolBackward", "sums", len(sums.Data), span(2*len(dy)/cols, sums.RS, 2*cols))
+	if right < 0 || down < 0 || (rows-1)*down+(sums.Cols-1)*right >= l.places {
+		panic(fmt.Sprintf("engine: Worker.PoolBackward: %d and %d a column and a row of %d x %d pixels, expected "+
+			"places below %d", right, down, rows, sums.Cols, l.places))
+	}
+	need("poolBackward", "at", l.room, n+PoolSlack)
+	need("poolBackward", "sums", len(sums.Data), span(len(l.n)*rows, sums.RS, 2*cols))
 	backward := w.e.kern.table.poolBackward
 	if cols > poolCols {
 		backward = poolBackwardGeneric
 	}
-	return backward(onStack(&poolBackwardArgs{
-		at: list.At, v: list.V, sums: sums.Data, dy: dy, which: which, w: cols, cols: sums.RS,
-		right: list.Right, down: list.Down,
-	}))
+	args := poolBackwardArgs{w: cols, cols: sums.RS, right: right, down: down}
+	for k := range l.n {
+		args.at, args.v = l.at[k*l.room:(k+1)*l.room], l.v[k*l.room:(k+1)*l.room]
+		args.sums = sums.Data[k*rows*sums.RS:]
+		args.dy, args.which = dy[k*n:(k+1)*n], which[k*n:(k+1)*n]
+		l.n[k] = backward(onStack(&args))
+	}
 }

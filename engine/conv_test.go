@@ -5,6 +5,13 @@ import (
 	"testing"
 )
 
+// patchAt is a list of one patch.
+func patchAt(at int32, v float32) PatchLists {
+	l := NewPatchLists(1, []int32{at}, []float32{v}, int(at)+1)
+	l.Fill()
+	return l
+}
+
 // TestPatchesOutside checks that a patch beyond b is refused, with and without a kernel for its
 // size, and that the last patch within b is accepted.
 func TestPatchesOutside(t *testing.T) {
@@ -14,11 +21,11 @@ func TestPatchesOutside(t *testing.T) {
 			const rows, stride = 5, 70
 			memory := make([]float32, 3000)
 			b := memory[1000:][: 4*stride+cols+16 : 4*stride+cols+16]
-			c, r := NewMatrix(rows, cols), []float32{1}
+			c := NewMatrix(rows, cols)
 			for at, fits := range map[int32]bool{-1: false, -50: false, 0: true, 16: true, 17: false, 1 << 30: false} {
 				for name, call := range map[string]func(w *Worker){
-					"AddPatches":    func(w *Worker) { w.AddPatches(c, r, b, []int32{at}, stride) },
-					"SpreadPatches": func(w *Worker) { w.SpreadPatches(b, r, []int32{at}, c, stride) },
+					"AddPatches":    func(w *Worker) { w.AddPatches(c, patchAt(at, 1), b, stride) },
+					"SpreadPatches": func(w *Worker) { w.SpreadPatches(b, patchAt(at, 1), c, stride) },
 				} {
 					e.Parallel(1, 0, 0, func(w *Worker, _, _ int) {
 						defer func() {
@@ -36,7 +43,7 @@ func TestPatchesOutside(t *testing.T) {
 						t.Errorf("%v: a stride that overflows was accepted", tier)
 					}
 				}()
-				w.AddPatches(c, r, b, []int32{0}, math.MaxInt/2)
+				w.AddPatches(c, patchAt(0, 1), b, math.MaxInt/2)
 			})
 		}
 	}
@@ -55,9 +62,10 @@ func TestPoolBackwardNegativeZero(t *testing.T) {
 			for i := range dy {
 				dy[i], which[i] = 1, NoPixel
 			}
-			at, v := make([]int32, w+PoolSlack), make([]float32, w+PoolSlack)
+			l := NewPatchLists(1, make([]int32, w+PoolSlack), make([]float32, w+PoolSlack), 200)
 			e.Parallel(1, 0, 0, func(worker *Worker, _, _ int) {
-				if n := worker.PoolBackward(&PoolList{at, v, 1, 100}, sums, dy, which); n != 0 {
+				worker.PoolBackward(l, sums, dy, which, 1, 100)
+				if n := l.Len(); n != 0 {
 					t.Errorf("%v: %d numbers, expected none", tier, n)
 				}
 			})

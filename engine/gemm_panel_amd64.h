@@ -69,3 +69,11 @@
 	ADDQ CX, GEMM_ARG_NEXT       \
 	ADDQ $(1<<shift), GEMM_ARG_C \
 	JMP  panel
+
+// GEMM_PANELNEXTAT is GEMM_PANELNEXT for rows of B that lie anywhere: the next panel is bytes further in
+// each. After the last one it goes on below.
+#define GEMM_PANELNEXTAT(bytes, panel) \
+	ADDQ $bytes, GEMM_ARG_B  \
+	ADDQ $bytes, GEMM_ARG_C  \
+	SUBQ $1, GEMM_ARG_PANELS \
+	JNE  panel

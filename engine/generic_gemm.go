@@ -114,9 +114,9 @@ func sgemmGeneric6x16(args *panelArgs) {
 	}
 }
 
-// panelAtGeneric is one panel of a matrix product in which the rows of B lie anywhere, and
-// may overlap: tiles of rows rows, the first tall of them one row more (6 at most); for
-// every row i of all tiles, j < 16
+// panelAtGeneric is a matrix product in which the rows of B lie anywhere, and may overlap: tiles of
+// rows rows, the first tall of them one row more (6 at most); for every row i of all tiles,
+// j < 16*panels
 //
 //	c[i*crs+j] = chain over p < k of fma(a[i*ars+p*acs], b[at[p]+j], ...)
 //
@@ -126,13 +126,16 @@ func panelAtGeneric(args *panelArgs) {
 	var copied [together * genericNR]float32
 	block := *args
 	block.b, block.brs, block.tileStride, block.panels = copied[:], genericNR, 0, 1
-	for p0 := 0; p0 == 0 || p0 < args.k; p0 += together { // sets c even if k is 0
-		block.k = min(together, args.k-p0)
-		for p, o := range args.at[p0 : p0+block.k] {
-			*(*[genericNR]float32)(copied[p*genericNR:]) = *(*[genericNR]float32)(args.b[o:])
+	for j := 0; j < args.panels*genericNR; j += genericNR {
+		block.c = args.c[j:]
+		for p0 := 0; p0 == 0 || p0 < args.k; p0 += together { // sets c even if k is 0
+			block.k = min(together, args.k-p0)
+			for p, o := range args.at[p0 : p0+block.k] {
+				*(*[genericNR]float32)(copied[p*genericNR:]) = *(*[genericNR]float32)(args.b[int(o)+j:])
+			}
+			block.a, block.acc = args.a[p0*args.acs:], args.acc || p0 > 0
+			panelGeneric(&block)
 		}
-		block.a, block.acc = args.a[p0*args.acs:], args.acc || p0 > 0
-		panelGeneric(&block)
 	}
 }
 

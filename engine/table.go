@@ -37,7 +37,7 @@ type table struct {
 	pairRows int                   `optional:"yes"`
 	pair     func(args *panelArgs) `optional:"yes"`
 
-	// panelAt is panel for one panel whose rows of B begin anywhere.
+	// panelAt is panel for panels whose rows of B begin anywhere, beside each other.
 	panelAt func(args *panelArgs)
 
 	// quadSmallD (of several components) and vjpSmallD are products for small d whose left operand

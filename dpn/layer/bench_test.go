@@ -17,11 +17,12 @@ func BenchmarkLayers(b *testing.B) {
 	} {
 		for threads := 1; threads <= 2; threads++ {
 			e := newEngine(b, engine.WithThreads(threads))
-			for _, p := range l.Params() {
-				p.Prepare()
-			}
 			in, out := l.Sizes()
 			r := num.NewRand(1, 0)
+			for _, p := range l.Params() {
+				p.Prepare()
+				r.Normal(p.Data)
+			}
 			x, dy := normal(r, 128, in), normal(r, 128, out)
 			y, dx := engine.NewMatrix(128, out), engine.NewMatrix(128, in)
 			name := fmt.Sprintf("%T-%d/threads=%d", l, in, threads)

@@ -38,11 +38,9 @@ type ConvPool struct {
 	spaced  []float32 // the gradient of z summed over up to sumImages images, with padded rows
 	db      []float64 // gradient of the bias
 
-	// The nonzero elements of the gradient of z, their places (window.place) and their number, for
-	// every channel, and for every image if dx is needed.
-	at    []int32
-	v     []float32
-	count []int
+	// The nonzero elements of the gradient of z, at the places of window.place, for every channel, and for every
+	// image if dx is needed.
+	lists engine.PatchLists
 }
 
 // ImageShape is the shape of images: channels of rows x cols pixels.
@@ -112,47 +110,41 @@ func (l *ConvPool) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 	// The padding is never written and stays zero. Panels may read beyond the last image, so the
 	// memory is longer.
 	images := engine.Grow(&l.images, x.Rows*size+panelCols)
-	e.Parallel(x.Rows, 0, 4*float64(len(x.Data)), func(t *engine.Worker, lo, hi int) {
+	e.Parallel(x.Rows, 0, 2*float64(len(x.Data)), func(t *engine.Worker, lo, hi int) {
+		work := t.Floats(in)
 		for i := lo; i < hi; i++ {
-			w.interleave(t, images[i*size:(i+1)*size], x.Row(i))
+			w.interleave(t, images[i*size:(i+1)*size], x.Row(i), work)
 		}
 	})
 
 	// Rows are padded to whole vectors of 16, because a load soon after a masked store stalls.
 	rows, cols := w.outRows(), (w.outCols()+15)/16*16
-	clear(engine.Grow(&l.spaced, l.out*rows*cols))
+	spaced := engine.View(engine.Grow(&l.spaced, l.out*rows*cols), l.out*rows, cols)
+	clear(spaced.Data)
 	db := engine.Grow(&l.db, l.out)
 	clear(db)
-	n := dy.Cols / l.out
-	length := n + engine.PoolSlack
 	kept := 1
 	if dx.Data != nil {
 		kept = dy.Rows
 	}
-	if lists := kept * l.out; len(l.count) < lists {
-		l.at, l.v, l.count = make([]int32, lists*length), make([]float32, lists*length), make([]int, lists)
-	}
-	list := func(o, i int) (k int, at []int32, v []float32) {
-		k = i%kept*l.out + o
-		return k, l.at[k*length : (k+1)*length], l.v[k*length : (k+1)*length]
-	}
+	l.growLists(kept * l.out)
 	dw := engine.Grow(&l.dw, l.out*taps)
 	clear(dw)
+	n := dy.Cols / l.out
 	flops, elements := w.cost(x.Rows, l.out)
 	pieces := min(e.Threads(), l.out) // each piece reads all images
 	e.Parallel(pieces, flops, elements, func(t *engine.Worker, lo, hi int) {
+		lo, hi = l.out*lo/pieces, l.out*hi/pieces // channels
+		gradient := engine.View(dw[lo*taps:hi*taps], (hi-lo)*w.kernel, w.patchCols())
+		sums := spaced.Slice(lo*rows, hi*rows, 0, w.outCols())
 		for i := range x.Rows {
-			for o := l.out * lo / pieces; o < l.out*hi/pieces; o++ {
-				all := l.spaced[o*rows*cols : (o+1)*rows*cols]
-				sums := engine.View(all, rows, cols).Slice(0, rows, 0, w.outCols())
-				first := i*dy.Cols + o*n
-				k, at, v := list(o, i)
-				m := t.PoolBackward(&engine.PoolList{At: at, V: v, Right: w.place(0, 1), Down: w.place(1, 0)},
-					sums, dy.Row(i)[o*n:(o+1)*n], l.which[first:first+n])
-				l.count[k] = m
-				t.AddPatches(engine.View(dw[o*taps:(o+1)*taps], w.kernel, w.patchCols()), v[:m],
-					images[i*size:(i+1)*size+panelCols], at[:m], w.patchStride())
-				if i%sumImages == sumImages-1 || i == x.Rows-1 {
+			lists := l.lists.Slice(i%kept*l.out+lo, i%kept*l.out+hi)
+			which := l.which[i*dy.Cols:][lo*n : hi*n]
+			t.PoolBackward(lists, sums, dy.Row(i)[lo*n:hi*n], which, w.place(0, 1), w.place(1, 0))
+			t.AddPatches(gradient, lists, images[i*size:(i+1)*size+panelCols], w.patchStride())
+			if i%sumImages == sumImages-1 || i == x.Rows-1 {
+				for o := lo; o < hi; o++ {
+					all := spaced.Data[o*rows*cols : (o+1)*rows*cols]
 					db[o] += t.Sum64(all)
 					clear(all)
 				}
@@ -167,19 +159,26 @@ func (l *ConvPool) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 	if dx.Data == nil {
 		return
 	}
-	weights := engine.Grow(&l.weights, len(l.Weight.Data))
-	w.interleaveWeights(weights, l.Weight.Data, false)
+	w.interleaveWeights(engine.Grow(&l.weights, len(l.Weight.Data)), l.Weight.Data, false)
+	weights := engine.View(l.weights, l.out*w.kernel, w.patchCols())
 	e.Parallel(dx.Rows, flops/4, elements, func(t *engine.Worker, lo, hi int) {
-		image := t.Floats(size)
+		memory := t.Floats(size + in)
+		image, work := memory[:size], memory[size:]
 		for i := lo; i < hi; i++ {
 			clear(image)
-			for o := range l.out {
-				k, at, v := list(o, i)
-				m := l.count[k]
-				t.SpreadPatches(image, v[:m], at[:m], engine.View(weights[o*taps:(o+1)*taps], w.kernel, w.patchCols()),
-					w.patchStride())
-			}
-			w.separate(t, dx.Row(i), image)
+			t.SpreadPatches(image, l.lists.Slice(i*l.out, (i+1)*l.out), weights, w.patchStride())
+			w.separate(t, dx.Row(i), image, work)
 		}
 	})
+}
+
+// growLists makes room for n lists.
+func (l *ConvPool) growLists(n int) {
+	if l.lists.Lists() >= n {
+		return
+	}
+	w := &l.w
+	room := n * (w.outRows()/2*(w.outCols()/2) + engine.PoolSlack)
+	l.lists = engine.NewPatchLists(n, make([]int32, room), make([]float32, room),
+		w.place(w.outRows()-1, w.outCols()-1)+1)
 }

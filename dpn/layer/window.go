@@ -90,31 +90,28 @@ func (w *window) patchCols() int   { return w.kernel * w.channels }
 
 func (w *window) place(i, j int) int { return (i*w.width() + j) * w.channels }
 
-// interleave copies an image to to, whose padding is zero.
-func (w *window) interleave(t *engine.Worker, to, image []float32) {
+// interleave copies an image to to, whose padding is zero. work has as many floats as the image.
+func (w *window) interleave(t *engine.Worker, to, image, work []float32) {
+	if pixels := w.rows * w.cols; w.channels > 1 {
+		t.Transpose(engine.View(work, pixels, w.channels), engine.View(image, w.channels, pixels))
+		image = work
+	}
 	n, at, step := w.channels*w.cols, w.place(w.padding, w.padding), w.patchStride()
-	for r := range w.rows {
-		if w.channels == 1 {
-			copy(to[at:at+n], image[r*w.cols:])
-		} else {
-			t.Transpose(engine.View(to[at:at+n], w.cols, w.channels), w.row(image, r))
-		}
+	for r := 0; r < len(image); r += n {
+		copy(to[at:at+n], image[r:r+n])
 		at += step
 	}
 }
 
 // separate is the inverse of interleave.
-func (w *window) separate(t *engine.Worker, image, from []float32) {
+func (w *window) separate(t *engine.Worker, image, from, work []float32) {
 	n, at, step := w.channels*w.cols, w.place(w.padding, w.padding), w.patchStride()
-	for r := range w.rows {
-		t.Transpose(w.row(image, r), engine.View(from[at:at+n], w.cols, w.channels))
+	for r := 0; r < len(work); r += n {
+		copy(work[r:r+n], from[at:at+n])
 		at += step
 	}
-}
-
-// row returns row r of an image, channels x cols.
-func (w *window) row(image []float32, r int) engine.Matrix {
-	return engine.Matrix{Data: image[r*w.cols:], Rows: w.channels, Cols: w.cols, RS: w.rows * w.cols, CS: 1}
+	pixels := w.rows * w.cols
+	t.Transpose(engine.View(image, w.channels, pixels), engine.View(work, pixels, w.channels))
 }
 
 // patches sets the rows of to to the patches under the kernel at all positions, tap by tap.

@@ -39,8 +39,9 @@ func longPatches(bool) [][]int {
 type patchSet struct {
 	by     engine.Matrix // one factor for each patch
 	at     []int32       // index of its first element
-	stride int           // from one row of a patch to the next
-	length int           // of the vector that contains the patches; it ends with the last one
+	list   engine.PatchLists
+	stride int // from one row of a patch to the next
+	length int // of the vector that contains the patches; it ends with the last one
 }
 
 func newPatchSet(c Case, mem *memory, r *num.Rand, fill func() float32) patchSet {
@@ -52,6 +53,8 @@ func newPatchSet(c Case, mem *memory, r *num.Rand, fill func() float32) patchSet
 	if n > 0 {
 		s.at[n/2] = int32(places - 1)
 	}
+	s.list = engine.NewPatchLists(1, s.at, vector(s.by), places)
+	s.list.Fill()
 	s.stride = c.get("n") + r.Intn(20)
 	s.length = places - 1 + c.get("n") + max(c.get("rows")-1, 0)*s.stride
 	return s
@@ -74,7 +77,7 @@ func addPatches(c Case, mem *memory) trial {
 		tr.expect(reference.Value{V: want.Data, E: bound.Data})
 	}
 	exact(c.get("data"), tr.bound)
-	tr.run = onWorker(func(w *engine.Worker) { w.AddPatches(out, vector(s.by), vector(b), s.at, s.stride) })
+	tr.run = onWorker(func(w *engine.Worker) { w.AddPatches(out, s.list, vector(b), s.stride) })
 	return tr
 }
 
@@ -88,7 +91,7 @@ func spreadPatches(c Case, mem *memory) trial {
 	want, bound := reference.SpreadPatches(general(b).Data, general(s.by).Data, s.at, general(w), s.stride)
 	exact(c.get("data"), bound)
 	return trial{want: want, bound: bound, run: onWorker(func(t *engine.Worker) {
-		t.SpreadPatches(vector(b), vector(s.by), s.at, w, s.stride)
+		t.SpreadPatches(vector(b), s.list, w, s.stride)
 	})}
 }
 
@@ -184,11 +187,9 @@ func poolBackward(c Case, mem *memory) trial {
 		for i := range ints {
 			ints[i] = untouched
 		}
-		var m int
-		onWorker(func(w *engine.Worker) {
-			list := engine.PoolList{At: ints[:room], V: vector(v), Right: right, Down: down}
-			m = w.PoolBackward(&list, sums, vector(dy), which)
-		})(e)
+		l := engine.NewPatchLists(1, ints[:room], vector(v), max(rows-1, 0)*down+max(cols-1, 0)*right+1)
+		onWorker(func(w *engine.Worker) { w.PoolBackward(l, sums, vector(dy), which, right, down) })(e)
+		m := l.Len()
 		clear(v.Data[m:room])
 		clear(places.Data[:n])
 		for i, p := range ints {
