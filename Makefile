@@ -2,7 +2,7 @@
 # test-avx512 need emulators, and test-race a C compiler.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-race test-arm64 test-machines test-noavx test-avx2 test-s390x test-avx512 soak fuzz check bench peers data-table lint vet-all man gallery recording release clean
+.PHONY: help build demo test test-mpi test-race test-arm64 test-machines test-noavx test-avx2 test-s390x test-avx512 soak fuzz check bench peers data-table lint vet-all man gallery recording release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,6 +21,12 @@ test: ## the tests, then the short tests of the engine and the network in pure G
 test-race: ## the short tests with the race detector (needs a C compiler)
 	CGO_ENABLED=1 go vet -race ./engine/check # one of its files is built only with -race
 	CGO_ENABLED=1 go test -short -vet=off -race ./engine/... ./dpn/... ./bench/... ./cmd/...
+
+test-mpi: ## messages between processes, with Open MPI and MPICH (Debian: libopenmpi-dev, libmpich-dev)
+	for cc in mpicc.openmpi mpicc.mpich; do \
+		CGO_ENABLED=1 CC=$$cc go vet -tags mpi ./internal/mpi ./cmd/dpnbench && \
+		CGO_ENABLED=1 CC=$$cc go test -vet=off -tags mpi ./internal/mpi || exit 1; \
+	done
 
 test-machines: test-arm64 test-noavx test-avx2 test-s390x ## emulated: the short tests on arm64 and big-endian s390x; the kernels on amd64 without AVX; the choice of tier on amd64
 

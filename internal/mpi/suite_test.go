@@ -16,7 +16,7 @@ var suite = []struct {
 }{
 	{"ring", ring},
 	{"order", order},
-	{"self", self},
+	{"self", toSelf},
 	{"all to all", allToAll},
 	{"broadcast", broadcasts},
 	{"barrier", barriers},
@@ -112,7 +112,7 @@ func order(c Comm) error {
 	return nil
 }
 
-func self(c Comm) error {
+func toSelf(c Comm) error {
 	got := make([]float32, 50000)
 	r, err := c.Send(c.Rank(), Bytes(numbers(c.Rank(), c.Rank(), 1, len(got))))
 	if err != nil {

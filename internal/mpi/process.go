@@ -1,0 +1,234 @@
+//go:build mpi && cgo && linux
+
+package mpi
+
+/*
+#include "binding.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+	"unsafe"
+)
+
+// Library names the MPI library of this program.
+func Library() string {
+	b := make([]byte, C.MPI_MAX_LIBRARY_VERSION_STRING)
+	var n C.int
+	if C.MPI_Get_library_version((*C.char)(unsafe.Pointer(&b[0])), &n) != C.MPI_SUCCESS {
+		return "MPI"
+	}
+	line, _, _ := strings.Cut(string(b[:n]), "\n") // "MPICH Version: 4.0.2" or "Open MPI v4.1.4, package: ..."
+	line, _, _ = strings.Cut(line, ",")
+	return strings.Join(strings.Fields(strings.Replace(line, "Version:", "", 1)), " ")
+}
+
+// process is this process as a rank.
+type process struct {
+	mu                             sync.Mutex // around calls of MPI, whose thread level is SERIALIZED
+	rank, size, nodeRank, nodeSize int
+	messages                       []transfer // by Request
+	free                           []Request
+	all                            []identity // of the ranks
+	onSlow                         func(rank int, waited time.Duration)
+	err                            error // of another rank
+}
+
+// transfer is a message on its way.
+type transfer struct {
+	slot   *C.slot
+	pin    *runtime.Pinner
+	pinned *byte // kept after the end: the next message most often has the same memory
+	other  int   // rank
+	expect int   // bytes to receive; -1: sent
+}
+
+// Start returns this process as a rank, or nil if no launcher of MPI has started it. It is called once.
+func Start() (*World, error) {
+	if !launched() {
+		return nil, nil
+	}
+	var level, rank, size, nodeRank, nodeSize C.int
+	if err := problem(C.start(&level, &rank, &size, &nodeRank, &nodeSize)); err != nil {
+		return nil, err
+	}
+	if level < C.MPI_THREAD_SERIALIZED {
+		return nil, fmt.Errorf("%s does not allow calls from several threads (MPI_THREAD_SERIALIZED)", Library())
+	}
+	p := &process{rank: int(rank), size: int(size), nodeRank: int(nodeRank), nodeSize: int(nodeSize)}
+	mine := self()
+	p.all = make([]identity, size)
+	bytes := C.int(unsafe.Sizeof(mine))
+	if err := problem(C.gather(unsafe.Pointer(&mine), bytes, unsafe.Pointer(&p.all[0]))); err != nil {
+		return nil, err
+	}
+	return &World{Comm: p, Threads: share(p.all, p.rank), finish: p.finish, exit: p.exit, await: p.progress}, nil
+}
+
+func (p *process) Rank() int     { return p.rank }
+func (p *process) Size() int     { return p.size }
+func (p *process) NodeRank() int { return p.nodeRank }
+func (p *process) NodeSize() int { return p.nodeSize }
+
+func (p *process) OnSlow(f func(rank int, waited time.Duration)) { p.onSlow = f }
+
+func (p *process) Send(to int, b []byte) (Request, error) {
+	r, t := p.request(b)
+	t.other, t.expect = to, -1
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return r, problem(C.begin_send(unsafe.Pointer(unsafe.SliceData(b)), C.int(len(b)), C.int(to), t.slot))
+}
+
+func (p *process) Recv(from int, b []byte) (Request, error) {
+	r, t := p.request(b)
+	t.other, t.expect = from, len(b)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return r, problem(C.begin_recv(unsafe.Pointer(unsafe.SliceData(b)), C.int(len(b)), C.int(from), t.slot))
+}
+
+// request returns a free request for b, which it pins.
+func (p *process) request(b []byte) (Request, *transfer) {
+	if len(p.free) == 0 {
+		p.messages = append(p.messages, transfer{slot: (*C.slot)(C.calloc(1, C.sizeof_slot)), pin: new(runtime.Pinner)})
+		p.free = append(p.free, Request(len(p.messages)-1))
+	}
+	r := p.free[len(p.free)-1]
+	p.free = p.free[:len(p.free)-1]
+	t := &p.messages[r]
+	if first := unsafe.SliceData(b); len(b) > 0 && first != t.pinned {
+		t.pin.Unpin()
+		t.pin.Pin(first)
+		t.pinned = first
+	}
+	return r, t
+}
+
+// checkProcesses is how often Wait looks whether the other processes of this machine are there.
+const checkProcesses = 50 * time.Millisecond
+
+func (p *process) Wait(r Request) error {
+	t := &p.messages[r]
+	if done, err := p.poll(t, true); done || err != nil {
+		return p.end(r, err)
+	}
+	begun := time.Now()
+	slow, check := SlowAfter, checkProcesses
+	for {
+		if done, err := p.poll(t, false); done || err != nil {
+			return p.end(r, err)
+		}
+		waited := time.Since(begun)
+		if waited > check {
+			check = waited + checkProcesses
+			if p.err = lost(p.all, p.rank); p.err != nil {
+				return p.err
+			}
+		}
+		if waited > slow {
+			slow *= 2
+			if p.onSlow != nil {
+				p.onSlow(t.other, waited)
+			}
+		}
+	}
+}
+
+// poll waits a few milliseconds. A failure of another rank is an error.
+func (p *process) poll(t *transfer, first bool) (done bool, err error) {
+	if p.err != nil {
+		return false, p.err
+	}
+	spin := C.int(0)
+	if first {
+		spin = 1
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := C.poll(t.slot, spin)
+	if t.slot.failed >= 0 {
+		p.err = p.hear(int(t.slot.failed))
+		return false, p.err
+	}
+	if err := problem(e); err != nil {
+		return false, err
+	}
+	return t.slot.done != 0, nil
+}
+
+// end frees the request.
+func (p *process) end(r Request, err error) error {
+	t := &p.messages[r]
+	if err != nil {
+		return err
+	}
+	p.free = append(p.free, r)
+	if got := int(t.slot.count); t.expect >= 0 && got != t.expect {
+		return fmt.Errorf("rank %d sent a message of %d bytes, expected %d", t.other, got, t.expect)
+	}
+	return nil
+}
+
+// longestReason is the number of bytes of a failure that are sent: they fit in a message that goes out at once.
+const longestReason = 1000
+
+// hear returns the failure of a rank that has sent one.
+func (p *process) hear(from int) error {
+	b := make([]byte, longestReason)
+	n := C.int(len(b))
+	if err := problem(C.hear((*C.char)(unsafe.Pointer(&b[0])), &n, C.int(from))); err != nil {
+		return &RankError{from, "failed (" + err.Error() + ")"}
+	}
+	return &RankError{from, string(b[:n])}
+}
+
+func (p *process) Abort(reason string) {
+	reason = reason[:min(len(reason), longestReason)]
+	text := C.CString(reason)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for to := range p.size {
+		if to != p.rank {
+			C.tell(text, C.int(len(reason)), C.int(to)) // if it fails, that rank has failed, too
+		}
+	}
+	C.progress()
+}
+
+// progress lets the messages of Abort go out.
+func (p *process) progress() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	C.progress()
+}
+
+func (p *process) finish() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return problem(C.MPI_Finalize())
+}
+
+func (p *process) exit(status int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	C.end_all(C.int(status))
+}
+
+// problem is the error of a status of MPI.
+func problem(status C.int) error {
+	if status == C.MPI_SUCCESS {
+		return nil
+	}
+	b := make([]byte, C.MPI_MAX_ERROR_STRING)
+	n := C.int(0)
+	if C.MPI_Error_string(status, (*C.char)(unsafe.Pointer(&b[0])), &n) != C.MPI_SUCCESS {
+		return fmt.Errorf("MPI: error %d", int(status))
+	}
+	return fmt.Errorf("MPI: %s", b[:n])
+}

@@ -1,0 +1,129 @@
+//go:build mpi && cgo && linux
+
+package mpi
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// taskVariable holds what a rank of a test does.
+const taskVariable = "DPNBENCH_TEST_MPI"
+
+func TestMain(m *testing.M) {
+	if task := os.Getenv(taskVariable); task != "" {
+		w, err := Start()
+		if err == nil && w == nil {
+			err = errors.New("no launcher")
+		}
+		if err == nil {
+			err = tasks[task](w)
+		}
+		if err != nil {
+			fmt.Println("FAILED", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// mpirun runs n ranks of a task.
+func mpirun(t *testing.T, n int, task string) *exec.Cmd {
+	t.Helper()
+	name, options := "mpirun.mpich", []string(nil) // as Debian calls them
+	if strings.HasPrefix(Library(), "Open MPI") {
+		name, options = "mpirun.openmpi", []string{"--oversubscribe"}
+	}
+	launcher, err := exec.LookPath(name)
+	if err != nil {
+		if launcher, err = exec.LookPath("mpirun"); err != nil {
+			t.Skip("needs mpirun: ", err)
+		}
+	}
+	c := exec.Command(launcher, append(options, "-n", strconv.Itoa(n), os.Args[0])...)
+	c.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", taskVariable+"="+task)
+	return c
+}
+
+var tasks = map[string]func(w *World) error{
+	"suite": func(w *World) error {
+		for _, test := range suite {
+			if err := test.run(w); err != nil {
+				return fmt.Errorf("rank %d: %s: %w", w.Rank(), test.name, err)
+			}
+		}
+		if w.Threads < 1 {
+			return fmt.Errorf("%d threads", w.Threads)
+		}
+		return w.Finish()
+	},
+	"abort": func(w *World) error {
+		if w.Rank() == 1 {
+			w.Abort("the disk is full")
+			select {}
+		}
+		err := Barrier(w)
+		if w.Rank() == 0 {
+			fmt.Println("rank 0 says:", err)
+			w.Exit(7)
+		}
+		select {}
+	},
+	"killed": func(w *World) error {
+		signal.Ignore(syscall.SIGTERM) // by which Open MPI ends the other ranks, too
+		if w.Rank() == 1 {
+			syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		}
+		err := Barrier(w)
+		if w.Rank() == 0 {
+			fmt.Println("rank 0 says:", err)
+			w.Exit(7)
+		}
+		select {}
+	},
+	"slow": func(w *World) error {
+		w.OnSlow(func(rank int, waited time.Duration) { fmt.Println("waits for rank", rank) })
+		if w.Rank() == 1 {
+			time.Sleep(SlowAfter + time.Second)
+		}
+		if err := Barrier(w); err != nil {
+			return err
+		}
+		return w.Finish()
+	},
+}
+
+// TestProcesses runs the suite in processes.
+func TestProcesses(t *testing.T) {
+	t.Log(Library())
+	for _, n := range []int{1, 2, 3, 4} {
+		if out, err := mpirun(t, n, "suite").CombinedOutput(); err != nil {
+			t.Errorf("%d ranks: %v\n%s", n, err, out)
+		}
+	}
+}
+
+// TestFailures checks what the other ranks hear of one that fails, is killed, or is slow.
+func TestFailures(t *testing.T) {
+	for task, want := range map[string]string{
+		"abort": "rank 0 says: rank 1: the disk is full\n",
+		// mpirun of MPICH may kill the other ranks before they know
+		"killed": `rank 0 says: rank 1: process \d+ on .* has ended|Killed \(signal 9\)`,
+		"slow":   "waits for rank 1\n",
+	} {
+		out, err := mpirun(t, 3, task).CombinedOutput()
+		if !regexp.MustCompile(want).Match(out) || (err == nil) != (task == "slow") {
+			t.Errorf("%s: %v\n%s", task, err, out)
+		}
+	}
+}
