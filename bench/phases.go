@@ -167,6 +167,8 @@ func (u *update) work(kind dpn.PhaseKind, i int) work {
 		return work{u.sums(back) + u.ascent.FactorFlop, 4 * (2*numbers + 2*steps*batch*d)}
 	case dpn.PhaseHead:
 		return work{6 * batch * d * float64(u.classes), 4 * (2*batch*d + 3*d*float64(u.classes))}
+	case dpn.PhasePieces: // each but one copied, and added to another
+		return work{bytes: 20 * float64(u.c.Shards-1) * params}
 	case dpn.PhaseNorm:
 		return work{bytes: 4 * params}
 	case dpn.PhaseOptimiser: // parameter and moments to and fro, gradient

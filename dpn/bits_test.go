@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"dpnbench/dataset"
 	"dpnbench/engine"
 	"dpnbench/engine/ascent"
 )
@@ -66,42 +67,7 @@ func TestTrainedBits(t *testing.T) {
 		})
 	}
 	for _, preset := range presets {
-		c, _ := Preset(preset)
-		images, updates := 1000, 8
-		switch c.Extractor {
-		case "identity":
-			images, updates = 120, 2
-			c.Batch = 16
-			if c.Steps > 0 {
-				c.Components, c.Steps = 2, 2
-			}
-			if c.Init == "classwise" {
-				c.Components = 10
-			}
-		case "conv":
-			images, updates, c.Batch = 120, 4, 16
-		case "conv3":
-			images, updates, c.Batch = 40, 4, 8
-		}
-		c.MaxUpdates = updates
-		d := digits(t, images, 10)
-		if preset == "paper" || preset == "published" { // P_i of 784 features take a minute to emulate
-			small, err := d.Train.Resize(20, 20)
-			if err != nil {
-				t.Fatal(err)
-			}
-			d.Train = small
-		}
-		if c.Extractor == "conv3" {
-			small, err := d.Train.Resize(13, 14)
-			if err != nil {
-				t.Fatal(err)
-			}
-			d.Train = small
-		}
-		if preset == "paper" { // enough steps for combinations of a few of them
-			c.Steps = 17
-		}
+		c, d := trainedConfig(t, preset)
 		for _, r := range runs {
 			t.Run(preset+"/"+r.name, func(t *testing.T) {
 				m := newModel(t, c, d)
@@ -117,8 +83,8 @@ func TestTrainedBits(t *testing.T) {
 				if o.Profile != nil {
 					checkPhases(t, m, o.Profile)
 				}
-				if res.Updates != updates {
-					t.Errorf("%d updates, want %d", res.Updates, updates)
+				if res.Updates != c.MaxUpdates {
+					t.Errorf("%d updates, want %d", res.Updates, c.MaxUpdates)
 				}
 				want := trainedHashes[preset]
 				if got := m.WeightsSHA256(); want == "" || !strings.HasPrefix(got, want) {
@@ -127,6 +93,47 @@ func TestTrainedBits(t *testing.T) {
 			})
 		}
 	}
+}
+
+// trainedConfig returns the settings of the short training of a preset, and its samples.
+func trainedConfig(t *testing.T, preset string) (Config, *dataset.Data) {
+	c, _ := Preset(preset)
+	images, updates := 1000, 8
+	switch c.Extractor {
+	case "identity":
+		images, updates = 120, 2
+		c.Batch = 16
+		if c.Steps > 0 {
+			c.Components, c.Steps = 2, 2
+		}
+		if c.Init == "classwise" {
+			c.Components = 10
+		}
+	case "conv":
+		images, updates, c.Batch = 120, 4, 16
+	case "conv3":
+		images, updates, c.Batch = 40, 4, 8
+	}
+	c.MaxUpdates = updates
+	d := digits(t, images, 10)
+	if preset == "paper" || preset == "published" { // P_i of 784 features take a minute to emulate
+		small, err := d.Train.Resize(20, 20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Train = small
+	}
+	if c.Extractor == "conv3" {
+		small, err := d.Train.Resize(13, 14)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Train = small
+	}
+	if preset == "paper" { // enough steps for combinations of a few of them
+		c.Steps = 17
+	}
+	return c, d
 }
 
 // TestRoutes trains potentials with many components by both routes: the same bits, and few

@@ -45,6 +45,7 @@ func checkpointCases() map[string]func(c *Config) {
 		"max-updates":  func(c *Config) { c.MaxUpdates = 6 },
 		"patience":     func(c *Config) { c.Patience, c.LR, c.Schedule, c.Epochs = 1, 0.5, "constant", 9 },
 		"no-val":       func(c *Config) { c.ValSize = 0 },
+		"shards":       func(c *Config) { c.Shards, c.NoiseMax, c.Denoising = 5, 0.3, 0.1 },
 		"one-update":   func(c *Config) { c.Batch = 100 },
 		"no-steps":     func(c *Config) { c.Steps = 0 },
 		"sharp-prints": func(c *Config) { c.Scale, c.Clip = 5, 1e-3 }, // warnings before the first epoch

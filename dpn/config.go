@@ -49,11 +49,13 @@ type Config struct {
 	EMRidge      float64 `toml:"em-ridge" json:"em_ridge"`
 
 	// Training. Gradient is exact, or detached: only the classifier learns. MaxUpdates 0: no
-	// limit. Batch is in images.
+	// limit. Batch is in images. Gradients of Shards pieces of each minibatch are added by a tree:
+	// the sum is the same whoever computes which piece.
 	Gradient   string `toml:"gradient" json:"gradient"`
 	Epochs     int    `toml:"epochs" json:"epochs"`
 	MaxUpdates int    `toml:"max-updates" json:"max_updates"`
 	Batch      int    `toml:"batch" json:"batch"`
+	Shards     int    `toml:"shards" json:"shards"`
 
 	// Balance weighs the losses of training and validation by class, in inverse proportion to its number
 	// of training samples.
@@ -175,6 +177,7 @@ func (c Config) Validate() error {
 		between("epochs", c.Epochs, 1, 1000000),
 		between("max-updates", c.MaxUpdates, 0, math.MaxInt32),
 		between("batch", c.Batch, 1, 1<<20),
+		between("shards", c.Shards, 1, maxShards),
 		weight("clip", c.Clip, "a number above 0, or 0 for none"),
 		positive("lr", c.LR),
 		positive("potential-lr", c.PotentialLR),

@@ -108,6 +108,8 @@ func TestValidate(t *testing.T) {
 		"score-matching 1": func(c *Config) { c.Score, c.Gradient = 1, "detached" },
 		"score-sigma 0":    func(c *Config) { c.Score, c.ScoreSigma = 1, 0 },
 		"score-sigma 1e+0": func(c *Config) { c.Score, c.ScoreSigma = 1, 1e7 },
+		"shards 0":         func(c *Config) { c.Shards = 0 },
+		"shards 1025":      func(c *Config) { c.Shards = 1025 },
 		"patience -1":      func(c *Config) { c.Patience = -1 },
 		"patience 1":       func(c *Config) { c.Patience, c.ValSize = 1, 0 },
 		"denoising 2":      func(c *Config) { c.Denoising, c.NoiseMax, c.Gradient = 2, 0.3, "detached" },

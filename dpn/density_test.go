@@ -10,7 +10,6 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/dpn/internal/stream"
-	"dpnbench/dpn/layer"
 	"dpnbench/dpn/potential"
 	"dpnbench/engine/num"
 	"dpnbench/engine/reference"
@@ -78,7 +77,7 @@ func TestDensityGradients(t *testing.T) {
 					m, set := smallModel(t, c)
 					s := NewTrainer(m, e)
 					s.updates = 3
-					loss := s.exact(set, []int32{0, 1, 2, 3, 4, 5}, &layer.Tally{})
+					loss := s.exact(whole(set, []int32{0, 1, 2, 3, 4, 5}))
 					return m, s, set, loss
 				}
 				plain, _, _, without := gradients(0, 0)

@@ -187,13 +187,8 @@ func (f *fitting) pass(ctx context.Context, number, all int, p *pass) error {
 func (f *fitting) update(ctx context.Context, number, all int, p *pass, at []int32) error {
 	m, s := f.m, f.step
 	begun := time.Now()
-	var loss float64
 	s.begin()
-	if m.Config.denoisesOnce() {
-		loss = s.detached(f.denoised, f.train, at, &s.tally)
-	} else {
-		loss = s.gradients(f.train, at, &s.tally)
-	}
+	loss := s.gradients(f.train, at)
 	if err := ctx.Err(); err != nil { // the ascent may have been given up
 		return err
 	}
@@ -243,16 +238,35 @@ func (f *fitting) sound(ctx context.Context, number int) error {
 	return err
 }
 
+// validate evaluates the model on the validation images, in pieces as those of a minibatch.
 func (f *fitting) validate(ctx context.Context) (Score, error) {
+	n := f.m.Config.Shards
+	sums := newTree(nil, n)
+	var all figures
+	for i := range n {
+		piece, err := f.validatePiece(ctx, i)
+		if err != nil {
+			return Score{}, err
+		}
+		all = sums.add(f.e, i, n, figures{sums: piece})
+	}
+	return all.sums.Score(), nil
+}
+
+// validatePiece returns the sums of piece i.
+func (f *fitting) validatePiece(ctx context.Context, i int) (layer.Sums, error) {
 	var t layer.Tally
 	if f.m.Config.Balance {
 		t.Weights = f.step.classWeights(f.train)
 	}
+	lo, hi := f.m.Config.pieceOf(i, f.val.Len())
+	val := f.val.Slice(lo, hi)
 	if !f.m.Config.denoisesOnce() {
-		return Ensemble{f.m}.tally(ctx, f.e, f.val, []Input{f.m.Input(f.val)}, &t, nil)
+		_, err := Ensemble{f.m}.tally(ctx, f.e, val, []Input{f.m.Input(val)}, &t, nil)
+		return t.Sums, err
 	}
-	t.Add(f.e, f.m.Logits(f.e, f.denoisedVal), f.val.Labels, engine.Matrix{}, 0)
-	return t.Score(), nil
+	t.Add(f.e, f.m.Logits(f.e, part(f.denoisedVal, lo, hi)), val.Labels, engine.Matrix{}, 0)
+	return t.Sums, nil
 }
 
 // median returns the middle of x, or 0 of nothing: JSON has no NaN.

@@ -150,9 +150,7 @@ type fitting struct {
 	sample *dataset.Set // for the diagnostics
 	fixed  *Diagnostics // of the ascents as they last were
 
-	// Denoised features of both splits, when only the classifier learns, without noise: the
-	// potential never changes, and neither do they.
-	denoised, denoisedVal engine.Matrix
+	denoisedVal engine.Matrix // as Trainer.denoised, of the validation samples
 }
 
 func (f *fitting) run(ctx context.Context) (*FitResult, error) {
@@ -265,12 +263,12 @@ func (f *fitting) prepare(ctx context.Context, resumed bool) (err error) {
 			}
 		}
 	}
-	if f.denoised, err = m.rows(ctx, f.e, f.train, m.Config.Steps, report(0)); err != nil {
+	if f.step.denoised, err = m.rows(ctx, f.e, f.train, m.Config.Steps, report(0)); err != nil {
 		return err
 	}
 	if f.denoisedVal, err = m.rows(ctx, f.e, f.val, m.Config.Steps, report(f.train.Len())); err != nil {
 		return err
 	}
-	log.Info("denoised features computed once for all epochs", "images", f.denoised.Rows+f.denoisedVal.Rows)
+	log.Info("denoised features computed once for all epochs", "images", f.step.denoised.Rows+f.denoisedVal.Rows)
 	return nil
 }

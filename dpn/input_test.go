@@ -76,7 +76,7 @@ func TestPreprocessingTrains(t *testing.T) {
 		c.NoiseMin, c.NoiseMax = 1e-7, 1e-7
 		s := NewTrainer(newModel(t, c, d), e)
 		at := []int32{5, 3, 8, 1}
-		s.features(d.Train, at)
+		s.features(whole(d.Train, at))
 		want := engine.NewMatrix(len(at), s.x.Cols)
 		s.m.Input(d.Train)(e, want, at)
 		for b := range at {

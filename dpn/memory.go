@@ -12,8 +12,8 @@ import (
 // shape in so many classes, of which there are samples to train and validate on. It is
 // meant to refuse in time what cannot fit.
 func (c Config) TrainingBytes(shape dataset.Shape, classes, samples int) float64 {
-	d, k, n, b := float64(shape.Len()), float64(c.Components), float64(c.Steps), float64(c.Batch)
-	rows := float64(samples)
+	d, k, n, b := float64(shape.Len()), float64(c.Components), float64(c.Steps), float64(c.pieceRows(c.Batch))
+	rows, sums := float64(samples), float64(levelsOf(c.Shards)) // sums of pieces that wait, each a gradient
 	layers, values := c.extractorSize(shape)
 	if c.Extractor != "identity" {
 		d = float64(c.Dim)
@@ -25,9 +25,9 @@ func (c Config) TrainingBytes(shape dataset.Shape, classes, samples int) float64
 		stored = float64(4*shape.Len() + 2)
 	}
 	// samples; features and distances for k-means
-	bytes := rows*stored + 4*(rows*(d+k)+5*layers+max(b, extractRows)*values)
+	bytes := rows*stored + 4*(rows*(d+k)+(5+sums)*layers+max(b, extractRows)*values)
 	if c.Denoising > 0 {
-		bytes += 4 * b / 2 * (d + values) // the clean features of the noisy half
+		bytes += 4 * min(b, float64(c.Batch/2)) * (d + values) // the clean features of the noisy half
 	}
 	if c.fitsMixture() {
 		bytes += 4 * rows * k // responsibilities
@@ -47,7 +47,7 @@ func (c Config) TrainingBytes(shape dataset.Shape, classes, samples int) float64
 			bytes += 4 * (2*w + 4*b*d + 3*b*k*float64(r+1)) // a gradient, and one step
 		}
 		// also moments; X, U, Z and the left operands of all steps
-		return bytes + 4*(11*w+(2*n+1)*b*d+3*n*b*k*float64(r+1))
+		return bytes + 4*((11+sums)*w+(2*n+1)*b*d+3*n*b*k*float64(r+1))
 	}
 	if potential.FormOf(c.Form).Shared {
 		matrices = d * d
@@ -65,6 +65,6 @@ func (c Config) TrainingBytes(shape dataset.Shape, classes, samples int) float64
 	if c.Score > 0 {
 		bytes += 4 * (2*matrices + (4+k)*b*d) // a gradient, and one step
 	}
-	kept := ascent.KeptBytes(c.Batch, c.Components, int(d), c.Steps)
-	return bytes + 4*(7*matrices+(2*n+k)*b*d) + kept // also gradients of A and P and two moments
+	kept := ascent.KeptBytes(c.pieceRows(c.Batch), c.Components, int(d), c.Steps)
+	return bytes + 4*((7+sums)*matrices+(2*n+k)*b*d) + kept // also gradients of A and P and two moments
 }

@@ -90,11 +90,11 @@ func (m *Model) Explain(e *engine.Engine, s *dataset.Set, training bool) string 
 		case training && c.denoisesOnce():
 			once = ", once for all epochs"
 		case training:
-			rows = min(c.Batch, images)
+			rows = c.pieceRows(min(c.Batch, images))
 		}
 		return m.explain(e, rows, once)
 	}
-	rows := min(c.Batch, images)
+	rows := c.pieceRows(min(c.Batch, images))
 	text := m.explain(e, rows, "")
 	if c.potential().LowRank() >= 0 {
 		return text

@@ -96,7 +96,8 @@ var presets = []PresetInfo{
 var defaults = Config{
 	Extractor: "identity", Form: potential.FormFull, Rank: 8, Eps: 0.1, Init: InitKMeans,
 	EMIterations: 50, EMTolerance: 1e-3, EMRidge: 0.1,
-	Gradient: "exact", Epochs: 5, Batch: 128, Optimiser: Adam, LR: 1e-3, Schedule: layer.Cosine, Warmup: 0.05, Clip: 1,
+	Gradient: "exact", Epochs: 5, Batch: 128, Shards: 1,
+	Optimiser: Adam, LR: 1e-3, Schedule: layer.Cosine, Warmup: 0.05, Clip: 1,
 	ScoreSigma: 0.5, // half the standard deviation of normalised features
 	ValSize:    -1, Seed: 1, Data: "digits", DataSeed: 1,
 }
@@ -105,7 +106,7 @@ var defaults = Config{
 var unset = Config{
 	Form: defaults.Form, Rank: defaults.Rank, Eps: defaults.Eps, Init: defaults.Init, ScoreSigma: defaults.ScoreSigma,
 	Optimiser: defaults.Optimiser, EMIterations: defaults.EMIterations, EMTolerance: defaults.EMTolerance,
-	EMRidge: defaults.EMRidge,
+	EMRidge: defaults.EMRidge, Shards: defaults.Shards,
 }
 
 // features64 are the settings of a network of 64 normalised features.

@@ -27,6 +27,7 @@ const (
 	PhaseSums                            // gradients of the potential, summed over rows and steps
 	PhaseDensity                         // density losses and their gradient
 	PhaseBackward                        // a layer of the extractor
+	PhasePieces                          // gradients of the pieces of a minibatch added up
 	PhaseNorm                            // of the gradient
 	PhaseOptimiser                       // the step of the optimiser, gradient clipped
 	PhaseRetraction                      // alpha and U back where they belong
@@ -35,7 +36,8 @@ const (
 
 func (k PhaseKind) String() string {
 	return [...]string{"read and normalise", "noise", "forward", "precisions", "ascent", "classifier and loss",
-		"ascent backward", "sums of gradients", "density losses", "backward", "norm", "optimiser", "retraction",
+		"ascent backward", "sums of gradients", "density losses", "backward", "sum of pieces",
+		"norm", "optimiser", "retraction",
 		"other"}[k]
 }
 

@@ -19,7 +19,7 @@ type Trainer struct {
 	e      *engine.Engine
 	params []*Param // those that learn
 
-	// A minibatch of n rows.
+	// A minibatch of n rows, or the largest piece of one (Config.Shards).
 	input  *input        // samples as they are
 	levels *input        // images before noise, which comes before preprocessing and normalisation
 	noise  layer.Noise   // of the first half of the rows
@@ -41,6 +41,11 @@ type Trainer struct {
 	adam     *layer.Adam // its powers are part of the state, whatever the optimiser
 	dropouts []*layer.Dropout
 	updates  int // made so far
+
+	// Denoised features of all samples, if they never change: only the classifier learns then, without noise.
+	denoised engine.Matrix
+
+	tree tree // of the gradients of pieces
 
 	// step is that of the optimiser.
 	step func(e *engine.Engine, p *Param, data []float32, lr, clip float64)
@@ -80,7 +85,7 @@ func NewTrainer(m *Model, e *engine.Engine) *Trainer {
 			s.dropouts = append(s.dropouts, d)
 		}
 	}
-	b, d := c.Batch, m.Dim()
+	b, d := c.pieceRows(c.Batch), m.Dim()
 	if c.Gradient == "exact" {
 		s.params = m.Params()
 		p := m.potential
@@ -100,8 +105,9 @@ func NewTrainer(m *Model, e *engine.Engine) *Trainer {
 	s.f, s.v = engine.NewMatrix(b, d), engine.NewMatrix(b, d)
 	s.y, s.dy = engine.NewMatrix(b, len(m.Classes)), engine.NewMatrix(b, len(m.Classes))
 	s.labels = make([]uint16, b)
+	s.tree = newTree(s.params, c.Shards)
 	if c.Denoising > 0 {
-		s.clean = engine.NewMatrix(s.noise.Rows(b), d)
+		s.clean = engine.NewMatrix(min(b, s.noise.Rows(c.Batch)), d)
 	}
 	return s
 }
@@ -113,7 +119,7 @@ func NewTrainer(m *Model, e *engine.Engine) *Trainer {
 // Config.NoiseMax the first half of the images gets noise.
 func (s *Trainer) Update(set *dataset.Set, at []int32, rate float64) (loss float64, err error) {
 	s.begin()
-	loss = s.gradients(set, at, &s.tally)
+	loss = s.gradients(set, at)
 	norm, what := s.check(loss)
 	if what != "" {
 		return loss, &NotFiniteError{What: what}
@@ -123,30 +129,45 @@ func (s *Trainer) Update(set *dataset.Set, at []int32, rate float64) (loss float
 }
 
 // begin begins an update.
-func (s *Trainer) begin() {
-	s.profile.begin()
-	s.tally.Reset()
+func (s *Trainer) begin() { s.profile.begin() }
+
+// rows are those that are computed together: images at[0], at[1], ... of set, a piece of a minibatch.
+type rows struct {
+	layer.Piece
+	set *dataset.Set
+	at  []int32
 }
 
-// gradients computes the mean loss and its gradient for the images at of set.
-func (s *Trainer) gradients(set *dataset.Set, at []int32, t *layer.Tally) float64 {
-	if m := s.m; m.Config.Gradient == "detached" {
-		f := s.features(set, at)
+// gradientsOf computes the gradients of rows, and returns what they add to the loss of their minibatch, of which all
+// means are taken.
+func (s *Trainer) gradientsOf(r rows) float64 {
+	s.tally.Reset()
+	m := s.m
+	switch {
+	case s.denoised.Data != nil:
+		s.profile.enter(PhaseRead)
+		f := part(s.f, 0, len(r.at))
+		for b, i := range r.at {
+			copy(f.Row(b), s.denoised.Row(int(i)))
+		}
+		return s.classify(f, engine.Matrix{}, r)
+	case m.Config.Gradient == "detached":
+		f := s.features(r)
 		s.profile.enter(PhaseAscent)
 		m.potential.Ascend(s.e, f, m.Config.Steps)
-		return s.classify(f, engine.Matrix{}, set, at, t)
+		return s.classify(f, engine.Matrix{}, r)
 	}
-	return s.exact(set, at, t)
+	return s.exact(r)
 }
 
 // exact computes gradients through the classifier, all ascent steps and the extractor.
-func (s *Trainer) exact(set *dataset.Set, at []int32, t *layer.Tally) float64 {
-	m, e, n := s.m, s.e, len(at)
+func (s *Trainer) exact(r rows) float64 {
+	m, e := s.m, s.e
 	p := m.potential
 
 	// Forward: images to features x_0, x_0 uphill to x_n.
-	clean := s.cleanFeatures(set, at)
-	f := s.features(set, at)
+	clean := s.cleanFeatures(r)
+	f := s.features(r)
 	s.profile.enter(PhasePrecisions)
 	p.Mixture(e)
 	s.profile.enter(PhaseAscent)
@@ -155,8 +176,8 @@ func (s *Trainer) exact(set *dataset.Set, at []int32, t *layer.Tally) float64 {
 	markUsed(s.used, &s.path)
 
 	// Losses at x_n, with v = dL/dx_n.
-	v := part(s.v, 0, n)
-	loss := s.classify(f, v, set, at, t) + s.denoise(v, f, clean)
+	v := part(s.v, 0, len(r.at))
+	loss := s.classify(f, v, r) + s.denoise(v, f, clean, r)
 	s.profile.enter(PhaseAscentBackward)
 
 	// Backward: v becomes dL/dx_0; losses at x_0 add to the gradient of the potential only.
@@ -165,11 +186,11 @@ func (s *Trainer) exact(set *dataset.Set, at []int32, t *layer.Tally) float64 {
 		s.profile.enter(PhaseDensity)
 	}
 	if s.likelihood != nil {
-		s.nll = s.likelihood.Loss(e, s.path.XAt(0))
+		s.nll = s.likelihood.Loss(e, s.path.XAt(0), r.Piece)
 		loss += float64(m.Config.NLL * s.nll)
 	}
 	if s.matching != nil {
-		s.score = s.matching.Loss(e, s.path.XAt(0), s.updates)
+		s.score = s.matching.Loss(e, s.path.XAt(0), s.updates, r.Piece)
 		loss += float64(m.Config.Score * s.score)
 	}
 	s.profile.enter(PhaseSums)
@@ -179,63 +200,67 @@ func (s *Trainer) exact(set *dataset.Set, at []int32, t *layer.Tally) float64 {
 	return loss
 }
 
-// features returns the features of the images at of set, the first half with noise.
-func (s *Trainer) features(set *dataset.Set, at []int32) engine.Matrix {
-	x, f := part(s.x, 0, len(at)), part(s.f, 0, len(at))
-	n := s.noise.Rows(len(at))
+// noisy returns how many of the first rows of r get noise, which the first half of a minibatch does.
+func (s *Trainer) noisy(r rows) int { return min(max(s.noise.Rows(r.Of)-r.First, 0), len(r.at)) }
+
+// features returns the features of rows, with their noise.
+func (s *Trainer) features(r rows) engine.Matrix {
+	x, f := part(s.x, 0, len(r.at)), part(s.f, 0, len(r.at))
+	n := s.noisy(r)
 	s.profile.enter(PhaseRead)
 	if n > 0 {
 		noisy, clean := part(x, 0, n), s.levels
 		if s.noise.Unclamped {
 			clean = s.input
 		}
-		clean.into(s.e, noisy, set, at[:n])
+		clean.into(s.e, noisy, r.set, r.at[:n])
 		s.profile.enter(PhaseNoise)
-		s.noise.Add(s.e, x, s.updates)
+		s.noise.AddPiece(s.e, noisy, r.First, s.updates)
 		s.profile.enter(PhaseRead)
 		if !s.noise.Unclamped {
 			s.input.finish(s.e, noisy)
 		}
 	}
-	s.input.into(s.e, part(x, n, len(at)), set, at[n:])
+	s.input.into(s.e, part(x, n, len(r.at)), r.set, r.at[n:])
 	for _, d := range s.dropouts {
 		d.SetPass(uint64(s.updates))
+		d.SetRow(r.First)
 	}
 	copy(f.Data, s.m.extractor.Forward(s.e, &s.tape, x, layer.Training).Data)
 	s.profile.enter(PhaseOther)
 	return f
 }
 
-// cleanFeatures returns the features, without noise, of the images that get noise; empty
+// cleanFeatures returns the features, without noise, of the rows that get noise; empty
 // without a denoising loss.
-func (s *Trainer) cleanFeatures(set *dataset.Set, at []int32) engine.Matrix {
-	n := s.noise.Rows(len(at))
+func (s *Trainer) cleanFeatures(r rows) engine.Matrix {
+	n := s.noisy(r)
 	if s.m.Config.Denoising == 0 || n == 0 {
 		return engine.Matrix{}
 	}
 	x, clean := part(s.x, 0, n), part(s.clean, 0, n)
 	s.profile.enter(PhaseRead)
-	s.input.into(s.e, x, set, at[:n])
+	s.input.into(s.e, x, r.set, r.at[:n])
 	copy(clean.Data, s.m.extractor.Forward(s.e, &s.cleanTape, x, layer.Evaluation).Data)
 	return clean
 }
 
-// classify runs the classifier on xn forward and backward, and returns the mean cross-entropy
-// of the minibatch. v, unless empty, is set to dL/dx_n.
-func (s *Trainer) classify(xn, v engine.Matrix, set *dataset.Set, at []int32, t *layer.Tally) float64 {
+// classify runs the classifier on xn forward and backward, and returns what the rows add to the mean
+// cross-entropy. v, unless empty, is set to dL/dx_n.
+func (s *Trainer) classify(xn, v engine.Matrix, r rows) float64 {
 	s.profile.enter(PhaseHead)
 	n := xn.Rows
 	y, dy, labels := part(s.y, 0, n), part(s.dy, 0, n), s.labels[:n]
-	for b, i := range at {
-		labels[b] = set.Labels[i]
+	for b, i := range r.at {
+		labels[b] = r.set.Labels[i]
 	}
 	if s.m.Config.Balance {
-		t.Weights = s.classWeights(set)
+		s.tally.Weights = s.classWeights(r.set)
 	}
 	s.m.head.Forward(s.e, y, xn, layer.Training)
-	sum := t.Add(s.e, y, labels, dy, 1/float32(n))
+	sum := s.tally.Add(s.e, y, labels, dy, 1/float32(r.Of))
 	s.m.head.Backward(s.e, v, xn, y, dy)
-	return sum / float64(n)
+	return sum / float64(r.Of)
 }
 
 // classWeights returns the weights of the classes of set.
@@ -246,14 +271,14 @@ func (s *Trainer) classWeights(set *dataset.Set) []float32 {
 	return s.weights
 }
 
-// denoise returns the denoising loss, Config.Denoising times the mean of (x_n - clean)^2 over
-// the elements of clean, whose rows are the first of x_n, and adds its gradient to v = dL/dx_n.
-// No gradient goes to clean: otherwise constant features would be optimal.
-func (s *Trainer) denoise(v, xn, clean engine.Matrix) float64 {
+// denoise returns what rows add to the denoising loss, Config.Denoising times the mean of (x_n - clean)^2 over the
+// elements of clean features of the minibatch. The rows of clean are the first of x_n. It adds the gradient to v =
+// dL/dx_n. No gradient goes to clean: otherwise constant features would be optimal.
+func (s *Trainer) denoise(v, xn, clean engine.Matrix, r rows) float64 {
 	if len(clean.Data) == 0 {
 		return 0
 	}
-	weight := s.m.Config.Denoising / float64(len(clean.Data))
+	weight := s.m.Config.Denoising / float64(s.noise.Rows(r.Of)*clean.Cols)
 	slope, sum := float32(2*weight), 0.0
 	for j, c := range clean.Data {
 		d := xn.Data[j] - c
@@ -261,17 +286,6 @@ func (s *Trainer) denoise(v, xn, clean engine.Matrix) float64 {
 		v.Data[j] += float32(slope * d)
 	}
 	return float64(weight * sum)
-}
-
-// detached is gradients of the classifier alone, from denoised features that were computed
-// once for all epochs.
-func (s *Trainer) detached(denoised engine.Matrix, set *dataset.Set, at []int32, t *layer.Tally) float64 {
-	s.profile.enter(PhaseRead)
-	f := part(s.f, 0, len(at))
-	for b, i := range at {
-		copy(f.Row(b), denoised.Row(int(i)))
-	}
-	return s.classify(f, engine.Matrix{}, set, at, t)
 }
 
 // check returns the norm of the gradient, and names what is not finite, if anything.

@@ -63,10 +63,10 @@ func TestNoisyMinibatch(t *testing.T) {
 	s, at := NewTrainer(m, e), []int32{7, 3, 9, 30, 5}
 	minibatch := func(updates int) []float32 {
 		s.updates = updates
-		return append([]float32(nil), s.features(d.Train, at).Data...)
+		return append([]float32(nil), s.features(whole(d.Train, at)).Data...)
 	}
 	first, again, next := minibatch(0), minibatch(0), minibatch(1)
-	clean := s.cleanFeatures(d.Train, at)
+	clean := s.cleanFeatures(whole(d.Train, at))
 	if clean.Rows != 2 {
 		t.Fatalf("%d noisy rows of 5", clean.Rows)
 	}
@@ -114,6 +114,7 @@ func TestUpdateAllocates(t *testing.T) {
 		"noise":       noisy,
 		"normalised":  func(c *Config) { c.Contrast, c.Centre = true, dataset.CentreMoments; noisy(c) },
 		"by Adadelta": func(c *Config) { c.Optimiser = Adadelta },
+		"in pieces":   func(c *Config) { c.Shards = 3; noisy(c) },
 	} {
 		c := tiny()
 		change(&c)

@@ -137,6 +137,7 @@ func settings(c *dpn.Config) []settingGroup {
 			{&c.Epochs, "epochs", "`N` passes over the training samples"},
 			{&c.MaxUpdates, "max-updates", "stop after `N` updates; 0: no limit"},
 			{&c.Batch, "batch", "`N` samples per minibatch"},
+			{&c.Shards, "shards", "compute each minibatch in `S` pieces, whose gradients are added in a fixed order"},
 			{&c.Balance, "balance", "weigh the losses by class, in inverse proportion to its number of training " +
 				"samples"},
 			{&c.Optimiser, "optimiser", "`NAME` of the optimiser: adam or adadelta"},

@@ -9,12 +9,14 @@ import (
 
 // Dropout sets each number to 0 with probability p in training and scales the others by 1/(1-p),
 // which preserves the mean. Outside of training it is the identity. The pattern of training pass t
-// comes from stream t of the layer's seed, row by row, and depends on nothing else.
+// comes from stream t of the layer's seed, row by row, and depends on nothing else: a piece of a minibatch gets what
+// its rows get in the whole one.
 type Dropout struct {
 	width int
 	p     float64
 	seed  uint64
 	pass  uint64
+	first int       // see SetRow
 	keep  []float32 // 0 or 1/(1-p), in the last pass in training
 }
 
@@ -33,6 +35,9 @@ func (l *Dropout) MACs() int            { return 0 }
 // SetPass sets the number of passes made in training, to resume at that pass.
 func (l *Dropout) SetPass(t uint64) { l.pass = t }
 
+// SetRow sets the place in its minibatch of the first row of the passes that follow; 0 unless it is set.
+func (l *Dropout) SetRow(first int) { l.first = first }
+
 func (l *Dropout) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 	checkWhole("Dropout", x.Rows, l.width, y, x)
 	if mode != Training {
@@ -40,6 +45,7 @@ func (l *Dropout) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 		return
 	}
 	r := num.NewRand(l.seed, l.pass)
+	r.Skip(uint64(l.first * l.width))
 	l.pass++
 	p, scale := float32(l.p), 1/float32(1-l.p)
 	keep := engine.Grow(&l.keep, x.Rows*l.width)

@@ -7,6 +7,9 @@ import (
 	"dpnbench/engine/num"
 )
 
+// Piece says which rows of a minibatch are computed together: those from the place First on, of Of rows in all.
+type Piece struct{ First, Of int }
+
 // Loop is the training loop of a network: passes over the samples, a minibatch an update.
 type Loop struct {
 	Batch   int  // samples of an update, at most

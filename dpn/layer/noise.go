@@ -19,6 +19,7 @@ type Noise struct {
 
 	// State of the running call.
 	x      engine.Matrix
+	first  int
 	update int
 
 	// addRows, stored because a method value made for each call would be allocated
@@ -38,22 +39,27 @@ func (n *Noise) Rows(batch int) int {
 
 // Add adds the noise of an update to its minibatch x. The noise depends only on Seed and update.
 func (n *Noise) Add(e *engine.Engine, x engine.Matrix, update int) {
-	rows := n.Rows(x.Rows)
-	if rows == 0 {
+	n.AddPiece(e, x.Slice(0, n.Rows(x.Rows), 0, x.Cols), 0, update)
+}
+
+// AddPiece adds the noise of an update to consecutive rows of its minibatch, all of which get noise: x, of which first
+// is the place of the first one. They get what Add gives them.
+func (n *Noise) AddPiece(e *engine.Engine, x engine.Matrix, first, update int) {
+	if x.Rows == 0 {
 		return
 	}
 	if n.share == nil {
 		n.share = n.addRows
 	}
 	const cost = 10 // approximate cost of a normal number, in elements of Parallel
-	n.x, n.update = x, update
-	e.Parallel(rows, 0, cost*float64(rows*x.Cols), n.share)
+	n.x, n.first, n.update = x, first, update
+	e.Parallel(x.Rows, 0, cost*float64(x.Rows*x.Cols), n.share)
 	n.x = engine.Matrix{}
 }
 
 func (n *Noise) addRows(w *engine.Worker, lo, hi int) {
 	r, z := num.NewRand(n.Seed, uint64(n.update)), w.Floats(n.x.Cols)
-	r.Skip(uint64(lo * (1 + n.x.Cols))) // the numbers that the rows above use
+	r.Skip(uint64((n.first + lo) * (1 + n.x.Cols))) // the numbers that the rows above use
 	for i := lo; i < hi; i++ {
 		sigma := float32(n.Min + float64((n.Max-n.Min)*r.Float64()))
 		r.Normal(z)

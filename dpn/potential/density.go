@@ -3,6 +3,7 @@ package potential
 import (
 	"fmt"
 
+	"dpnbench/dpn/layer"
 	"dpnbench/engine"
 	"dpnbench/engine/ascent"
 	"dpnbench/engine/num"
@@ -39,16 +40,17 @@ type Likelihood struct {
 	x, r   engine.Matrix // n x d and k x n: features and their responsibilities
 	mu     []float32     // k x d
 	mass   []float32     // k
-	weight float32       // of the loss, over d
+	whole  float32       // weight of the loss, over d
+	weight float32       // of the rows x: their share of it
 
 	delta, left  []float32 // members: D_i and what is multiplied with it
 	by, sum, row []float32
 	phi          []float32
 }
 
-// NewLikelihood makes room for minibatches of up to n rows; weight is that of the loss.
+// NewLikelihood makes room for up to n rows at a time; weight is that of the loss.
 func NewLikelihood(p *Potential, n int, weight float64) *Likelihood {
-	return &Likelihood{p: p, mu: p.mu.Data, mass: make([]float32, p.K), weight: float32(weight / float64(p.D)),
+	return &Likelihood{p: p, mu: p.mu.Data, mass: make([]float32, p.K), whole: float32(weight / float64(p.D)),
 		r: engine.NewMatrix(p.K, n), delta: make([]float32, n*p.D), left: make([]float32, n*p.D),
 		by: make([]float32, n), sum: make([]float32, p.D), row: make([]float32, p.D), phi: make([]float32, n)}
 }
@@ -83,12 +85,13 @@ func (l *Likelihood) members(i int) (delta engine.Matrix, by []float32) {
 	return engine.View(l.delta[:len(by)*d], len(by), d), by
 }
 
-// Loss returns the negative log-likelihood of the features x for each feature, and adds its
-// gradient times the weight to that of the potential.
-func (l *Likelihood) Loss(e *engine.Engine, x engine.Matrix) float64 {
+// Loss returns the share that the features x, a piece of a minibatch, have in the negative log-likelihood for each
+// feature, and adds its gradient times the weight to that of the potential.
+func (l *Likelihood) Loss(e *engine.Engine, x engine.Matrix, at layer.Piece) float64 {
 	p := l.p
 	p.checkBatch("Likelihood.Loss", x, len(l.phi))
 	l.x, l.r = x, engine.View(l.r.Data[:p.K*x.Rows], p.K, x.Rows)
+	l.weight = float32(l.whole * (float32(x.Rows) / float32(at.Of)))
 	phi := l.phi[:x.Rows]
 	p.mixture.Potential(e, x, phi, l.r)
 	var mean float64
@@ -104,7 +107,8 @@ func (l *Likelihood) Loss(e *engine.Engine, x engine.Matrix) float64 {
 		p.grad.C[i] += float32(l.weight * (m - e.Sum(l.r.Row(i))/float32(x.Rows)))
 	}
 	p.form.addLikelihood(e, p.grad, l)
-	return (z-mean)/float64(p.D) + logTwoPi/2
+	all := (z-mean)/float64(p.D) + logTwoPi/2
+	return float64(all * (float64(x.Rows) / float64(at.Of)))
 }
 
 // weigh multiplies the rows of y by numbers.
@@ -161,27 +165,29 @@ type ScoreMatching struct {
 	grad  *ascent.Gradient
 }
 
-// NewScoreMatching makes room for minibatches of up to n rows. weight is that of the loss,
+// NewScoreMatching makes room for up to n rows at a time. weight is that of the loss,
 // sigma the standard deviation of the noise, whose numbers seed decides.
 func NewScoreMatching(p *Potential, n int, weight, sigma float64, seed uint64) *ScoreMatching {
 	return &ScoreMatching{p: p, weight: weight, sigma: float32(sigma), seed: seed,
 		noisy: engine.NewMatrix(n, p.D), grad: p.form.newGradient()}
 }
 
-// Loss returns the loss of score matching at the features x with the noise of an update, and
-// adds its gradient times the weight to that of the potential; alpha gets none.
-func (s *ScoreMatching) Loss(e *engine.Engine, x engine.Matrix, update int) float64 {
+// Loss returns the share that the features x, a piece of a minibatch, have in the loss of score matching with the
+// noise of an update, and adds its gradient times the weight to that of the potential; alpha gets none.
+func (s *ScoreMatching) Loss(e *engine.Engine, x engine.Matrix, update int, at layer.Piece) float64 {
 	p, sigma := s.p, s.sigma
 	p.checkBatch("ScoreMatching.Loss", x, s.noisy.Rows)
 	y := engine.View(s.noisy.Data[:len(x.Data)], x.Rows, p.D)
-	num.NewRand(s.seed, uint64(update)).Normal(y.Data)
+	r := num.NewRand(s.seed, uint64(update))
+	r.Skip(uint64(at.First * p.D)) // the numbers that the rows before use
+	r.Normal(y.Data)
 	for j, v := range x.Data {
 		y.Data[j] = v + float32(sigma*y.Data[j])
 	}
 	alpha := sigma * sigma
 	s.step.Stop = s.Stop
 	p.mixture.Ascend(e, alpha, 1, y, &s.step, true)
-	share := 1 / (float64(len(x.Data)) * float64(alpha))
+	share := 1 / (float64(at.Of*p.D) * float64(alpha))
 	slope, sum := float32(2*s.weight*share), 0.0
 	for j, v := range x.Data {
 		d := y.Data[j] - v

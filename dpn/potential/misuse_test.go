@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"dpnbench/dpn/layer"
 	"dpnbench/engine"
 	"dpnbench/engine/ascent"
 	"dpnbench/engine/num"
@@ -70,20 +71,21 @@ func TestMisuse(t *testing.T) {
 			p.Backward(e, &tr, engine.NewMatrix(6, d))
 			return nil
 		}, "PrepareGradient"},
-		{"a likelihood of more rows", func(p *Potential) error { NewLikelihood(p, 5, 1).Loss(e, x); return nil },
-			"expected 1 to 5 rows"},
+		{"a likelihood of more rows", func(p *Potential) error {
+			NewLikelihood(p, 5, 1).Loss(e, x, layer.Piece{Of: 6})
+			return nil
+		}, "expected 1 to 5 rows"},
 		{"a likelihood of rows with gaps", func(p *Potential) error {
-			NewLikelihood(p, 6, 1).Loss(e, engine.NewMatrix(6, 2*d).Slice(0, 6, 0, d))
+			NewLikelihood(p, 6, 1).Loss(e, engine.NewMatrix(6, 2*d).Slice(0, 6, 0, d), layer.Piece{Of: 6})
 			return nil
 		}, "without gaps"},
 		{"score matching of more rows", func(p *Potential) error {
-			NewScoreMatching(p, 5, 1, 1, 1).Loss(e,
-				x, 1)
+			NewScoreMatching(p, 5, 1, 1, 1).Loss(e, x, 1, layer.Piece{Of: 6})
 			return nil
 		},
 			"expected 1 to 5 rows"},
 		{"score matching without a gradient", func(p *Potential) error {
-			NewScoreMatching(p, 6, 1, 1, 1).Loss(e, x, 1)
+			NewScoreMatching(p, 6, 1, 1, 1).Loss(e, x, 1, layer.Piece{Of: 6})
 			return nil
 		}, "PrepareGradient"},
 	} {
