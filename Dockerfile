@@ -7,7 +7,7 @@ WORKDIR /source
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o /dpnbench ./cmd/dpnbench
+RUN CGO_ENABLED=0 go build -trimpath -tags=nethttpomithttp2 -ldflags='-s -w' -o /dpnbench ./cmd/dpnbench
 
 FROM scratch
 # Certificates for "data fetch".
