@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -83,6 +84,9 @@ type result struct {
 	Weights                        string  // their SHA-256
 	Seconds                        float64 // of all processors, for the whole of train
 }
+
+// right is how many test samples are right.
+func (r result) right() int { return int(math.Round(r.Accuracy * float64(r.Test))) }
 
 // shape describes a sample.
 func (r result) shape() string {

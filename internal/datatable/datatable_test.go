@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -109,6 +110,40 @@ func TestPage(t *testing.T) {
 	}
 	if _, err := pageParts(filepath.Join("..", "..", "docs", "data.md")); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestChoose chooses by the inner folds of all folds together, and the first of equal presets.
+func TestChoose(t *testing.T) {
+	c := &command{work: t.TempDir()}
+	keep := func(fold, inner int, preset string, right int) {
+		r := result{Test: 10, Accuracy: float64(right) / 10}
+		err := c.once(fmt.Sprintf("t-%d-%d-%s", fold, inner, preset), &r, func() error { return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for k := range 2 {
+		for j := range innerFolds {
+			keep(k, j, candidates[0], 7)
+			keep(k, j, candidates[1], 5+4*k) // worse in the first fold, as good in all
+		}
+	}
+	all := table{Name: "t", Regression: []int{1, 1}}
+	if got, err := c.choose(&all); err != nil || got != candidates[0] {
+		t.Errorf("equal presets: %q, %v", got, err)
+	}
+	all.Regression = all.Regression[:1]
+	if got, err := c.choose(&all); err != nil || got != candidates[0] {
+		t.Errorf("the first is better: %q, %v", got, err)
+	}
+	if err := os.Remove(c.path("t-1-0-" + candidates[1] + ".json")); err != nil {
+		t.Fatal(err)
+	}
+	keep(1, 0, candidates[1], 10)
+	all.Regression = []int{1, 1}
+	if got, err := c.choose(&all); err != nil || got != candidates[1] {
+		t.Errorf("the second is better: %q, %v", got, err)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"math"
 	"os/exec"
 	"strings"
 
@@ -38,29 +37,64 @@ func (t table) percent(n int) string { return format.Percent(float64(n)/float64(
 // title is the name in words.
 func (t table) title() string { return strings.ReplaceAll(t.Name, "_", " ") }
 
-// folds trains on the folds of all tables.
+// candidates are the presets for vectors. If two are as good, the first one is chosen.
+var candidates = []string{"tabular", "linear"}
+
+// folds chooses the preset of each table and trains on its folds.
 func (c *command) folds(all *comparison) error {
 	for i := range all.Tables {
 		t := &all.Tables[i]
+		preset, err := c.choose(t)
+		if err != nil {
+			return err
+		}
 		for k := range t.Regression {
-			fold := result{}
-			err := c.once(fmt.Sprintf("%s-%d", t.Name, k), &fold, func() error {
-				return c.train(&fold, c.path(fmt.Sprintf("%s-%d", t.Name, k)))
-			})
+			fold, err := c.fold(fmt.Sprintf("%s-%d", t.Name, k), preset)
 			if err != nil {
 				return err
 			}
-			t.whole.Preset = fold.Preset
-			t.right += int(math.Round(fold.Accuracy * float64(fold.Test)))
+			t.right += fold.right()
 			t.seconds += fold.Seconds
 		}
 		if err := c.info(&t.whole, c.path(t.Name+".csv")); err != nil {
 			return err
 		}
+		t.whole.Preset = preset
 		fmt.Printf("%-14s %s, preset %s: %s, logistic regression %s, %.0f s\n", t.Name, t.whole.shape(),
 			t.whole.Preset, t.percent(t.right), t.percent(t.theirs()), t.seconds)
 	}
 	return nil
+}
+
+// choose returns the candidate that has most samples right by cross-validation within the training
+// samples of each fold, summed over the folds.
+func (c *command) choose(t *table) (preset string, err error) {
+	most := -1
+	for _, p := range candidates {
+		right := 0
+		for k := range t.Regression {
+			for j := range innerFolds {
+				fold, err := c.fold(fmt.Sprintf("%s-%d-%d", t.Name, k, j), p)
+				if err != nil {
+					return "", err
+				}
+				right += fold.right()
+			}
+		}
+		if right > most {
+			preset, most = p, right
+		}
+	}
+	return preset, nil
+}
+
+// innerFolds is the number of folds of the training samples of a fold.
+const innerFolds = 5
+
+// fold trains on a fold, unless that was done before.
+func (c *command) fold(name, preset string) (r result, err error) {
+	err = c.once(name+"-"+preset, &r, func() error { return c.train(&r, c.path(name), "--preset", preset) })
+	return r, err
 }
 
 // comparison is what tables.py prints.
