@@ -26,7 +26,8 @@ sample, and a file of labels with the same rows:
   .npz           all its arrays in their order but that of the labels, or one: FILE.npz:NAME
   .safetensors   FILE.safetensors:NAME
   .csv, .tsv     numbers, with or without a line of names, also .gz; labels (also of .npy and .npz)
-                 may be texts: FILE.csv or FILE.csv:COLUMN
+                 may be texts: FILE.csv or FILE.csv:COLUMN. A first column of row numbers
+                 without a name (pandas, R), or called id, is left out
 
 Features of test samples give accuracies by the means of the training samples. The weights of the
 last linear layer (K x d, as PyTorch has them; rows in increasing or alphabetical order of the
@@ -302,6 +303,9 @@ func (z *features) arrays(flag, folder string, specs []string, labels string) ([
 		}
 		z.open = append(z.open, f)
 		list := f.Arrays
+		if index := list[0].Index; index != "" {
+			z.note("%s: column %s holds the numbers of the rows and is left out\n", f.Path, index)
+		}
 		if labelled && labelsName != "" && len(list) > 1 {
 			list = slices.DeleteFunc(list, func(a *array.Array) bool { return a.Name == labelsName })
 		}

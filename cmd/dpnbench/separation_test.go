@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"os/exec"
@@ -150,6 +151,42 @@ func TestSeparationOfTexts(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
+	}
+}
+
+// A first column of row numbers, as pandas writes it, is no feature.
+func TestSeparationOfNumberedRows(t *testing.T) {
+	folder := t.TempDir()
+	in := func(name string) string { return filepath.Join(folder, name) }
+	var plain, numbered, labels strings.Builder
+	plain.WriteString("a,b\n")
+	numbered.WriteString(",a,b\n")
+	labels.WriteString("class\n")
+	for i := range 40 {
+		features := fmt.Sprintf("%d.5,%d\n", 5*(i%2)+i%7, i%5)
+		plain.WriteString(features)
+		fmt.Fprintf(&numbered, "%d,%s", i, features)
+		fmt.Fprintln(&labels, i%2)
+	}
+	write(t, in("plain.csv"), []byte(plain.String()))
+	write(t, in("numbered.csv"), []byte(numbered.String()))
+	write(t, in("y.csv"), []byte(labels.String()))
+	measure := func(name string) (text, d string) {
+		text = succeed(t, "separation", "--features", in(name), "--labels", in("y.csv"), "--json", in("s.json"))
+		b, err := os.ReadFile(in("s.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s struct{ Layers []struct{ D float64 } }
+		if err := json.Unmarshal(b, &s); err != nil || len(s.Layers) != 1 {
+			t.Fatalf("%v: %s", err, b)
+		}
+		return text, fmt.Sprint(s.Layers)
+	}
+	_, want := measure("plain.csv")
+	text, got := measure("numbered.csv")
+	if got != want || !strings.Contains(text, "column 1 holds the numbers of the rows and is left out") {
+		t.Errorf("%s, want %s; output:\n%s", got, want, text)
 	}
 }
 

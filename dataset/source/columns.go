@@ -132,7 +132,7 @@ func (c *columns) skipOthers(first []string) ([]int, error) {
 			continue
 		}
 		others = append(others, i)
-		if !slices.Contains(c.dropped, i) && !(i == 0 && namesIndex(name)) {
+		if !slices.Contains(c.dropped, i) && !(i == 0 && array.NamesIndex(name)) {
 			open = append(open, i)
 		}
 	}
@@ -204,7 +204,7 @@ func (c *columns) rest(first []string) (n, last, usual int) {
 		if slices.Contains(c.dropped, i) {
 			continue
 		}
-		if n == 0 && !index && namesIndex(name) {
+		if n == 0 && !index && array.NamesIndex(name) {
 			index = true
 			continue
 		}

@@ -138,9 +138,9 @@ func tableOf(path string, r io.Reader, opt Options) (*part, []string, error) {
 			c.unused = append(c.unused, t.Names[t.Column])
 			p.texts = nil
 		}
-	case names != nil && width > 1 && namesIndex(names[0]) && isIndex(p.values, width):
+	case array.HasIndex(names, p.values):
 		c.numbers = append(c.numbers, cmp.Or(names[0], "1"))
-		p.values, names = dropFirst(p.values, width), names[1:]
+		p.values, names = array.DropFirst(p.values, width), names[1:]
 		width--
 	}
 	c.note(p)
@@ -181,28 +181,4 @@ func column(t *array.Table) string {
 		return strconv.Itoa(t.Column + 1)
 	}
 	return strconv.Quote(t.Names[t.Column])
-}
-
-// namesIndex says whether a first column of a name holds the numbers of the rows: pandas and R give it none.
-func namesIndex(name string) bool {
-	return name == "" || name == "Unnamed: 0" || strings.EqualFold(name, "id")
-}
-
-// isIndex says whether the first column holds whole numbers.
-func isIndex(values []float32, width int) bool {
-	for i := 0; i < len(values); i += width {
-		if v := float64(values[i]); v != math.Trunc(v) {
-			return false
-		}
-	}
-	return true
-}
-
-// dropFirst removes the first column.
-func dropFirst(values []float32, width int) []float32 {
-	out := values[:0]
-	for i := 0; i < len(values); i += width {
-		out = append(out, values[i+1:i+width]...)
-	}
-	return out
 }

@@ -27,6 +27,8 @@ type Array struct {
 	// Shape is that of the file, in rows of numbers of DType, such as <f4.
 	Shape []int
 	DType string
+	// Index is the name of a first column that was left out of a table because it holds the numbers of the rows.
+	Index string
 
 	rows, width int
 	data        io.ReaderAt

@@ -1,6 +1,7 @@
 package array
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -176,15 +177,21 @@ func (t *Table) Floats() []float32 {
 	return all
 }
 
-// array returns the numbers.
+// array returns the numbers, without those of the rows.
 func (t *Table) array() (*Array, error) {
 	all := make(floats, 0, t.Rows*t.width())
 	for _, b := range t.blocks {
 		all = append(all, b.numbers...)
 		b.numbers = nil
 	}
-	a := &Array{File: t.File, DType: "<f8", element: littleEndian["f8"], data: all}
-	return a, a.setShape([]int{t.Rows, t.width()}, 8*int64(len(all)))
+	a := &Array{File: t.File, DType: "<f8", element: littleEndian["f8"]}
+	width, names := t.width(), t.NumberNames()
+	if HasIndex(names, all) {
+		a.Index, all = cmp.Or(names[0], "1"), DropFirst(all, width)
+		width--
+	}
+	a.data = all
+	return a, a.setShape([]int{t.Rows, width}, 8*int64(len(all)))
 }
 
 // floats are numbers in memory, read as the bytes of a file.
