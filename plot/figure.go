@@ -16,7 +16,6 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
 )
 
 // pngDPI makes a figure 16 cm wide 1260 pixels wide: sharp in print at column
@@ -126,10 +125,10 @@ func (f drawing) png() ([]byte, error) {
 
 // raster returns the PNG, and whether its font lacks a letter.
 func (f drawing) raster() (b []byte, lacked bool, err error) {
-	c := vgimg.NewWith(vgimg.UseWH(f.width, f.height), vgimg.UseDPI(pngDPI))
+	c := axes.NewRaster(f.width, f.height, pngDPI)
 	f.render(draw.New(letters{c, &lacked}))
 	var out bytes.Buffer
-	_, err = vgimg.PngCanvas{Canvas: c}.WriteTo(&out)
+	err = c.WritePNG(&out)
 	return out.Bytes(), lacked, err
 }
 

@@ -3,10 +3,11 @@ package plot
 import (
 	"strings"
 
+	"dpnbench/internal/axes"
+
 	"golang.org/x/image/font/sfnt"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/vgimg"
 )
 
 // missing stands for a letter that the font does not have, so that names of other scripts do not
@@ -18,14 +19,14 @@ const (
 
 // letters is a canvas for PNG that draws missing for every letter that the font lacks.
 type letters struct {
-	*vgimg.Canvas
+	*axes.Raster
 	lacked *bool // set when it lacks one
 }
 
 // FillString implements vg.Canvas.
 func (c letters) FillString(f font.Face, at vg.Point, s string) {
 	var b sfnt.Buffer
-	c.Canvas.FillString(f, at, strings.Map(func(r rune) rune {
+	c.Raster.FillString(f, at, strings.Map(func(r rune) rune {
 		if i, err := f.Face.GlyphIndex(&b, r); err != nil || i == 0 {
 			*c.lacked = true
 			return missing

@@ -417,34 +417,9 @@ func drawBar(c draw.Canvas, at vg.Point, s Scale, tones color.Palette, log bool)
 
 // drawImage draws img with sharp pixels and a thin frame.
 func drawImage(c draw.Canvas, at vg.Rectangle, img image.Image) {
-	shown := img
-	canvas := vg.Canvas(c)
-	for cropped, ok := canvas.(draw.Canvas); ok; cropped, ok = canvas.(draw.Canvas) {
-		canvas = cropped.Canvas
-	}
-	if raster, ok := canvas.(letters); ok { // which would blur enlarged pixels
-		shown = enlarged(img, int(math.Ceil(at.Size().X.Dots(raster.DPI())/float64(img.Bounds().Dx()))))
-	}
-	c.DrawImage(at, shown)
+	c.DrawImage(at, img)
 	c.StrokeLines(draw.LineStyle{Color: faint, Width: 0.4}, []vg.Point{at.Min, {X: at.Max.X, Y: at.Min.Y}, at.Max,
 		{X: at.Min.X, Y: at.Max.Y}, at.Min})
-}
-
-// enlarged repeats each pixel in both directions.
-func enlarged(img image.Image, times int) image.Image {
-	size := img.Bounds().Size()
-	out := image.NewRGBA(image.Rect(0, 0, size.X*times, size.Y*times))
-	for y := range size.Y {
-		row := out.Pix[y*times*out.Stride:]
-		for x := range size.X * times {
-			c := color.RGBAModel.Convert(img.At(x/times, y)).(color.RGBA)
-			copy(row[4*x:], []uint8{c.R, c.G, c.B, c.A})
-		}
-		for i := 1; i < times; i++ {
-			copy(row[i*out.Stride:], row[:out.Stride])
-		}
-	}
-	return out
 }
 
 // fit wraps s into at most most lines no wider than width; longer text ends in an ellipsis.

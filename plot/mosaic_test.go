@@ -9,9 +9,10 @@ import (
 	"slices"
 	"testing"
 
+	"dpnbench/internal/axes"
+
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
 )
 
 // The darkest tone is the least value, the brightest the largest, and tones rise with
@@ -76,32 +77,12 @@ func TestMapScale(t *testing.T) {
 	}
 }
 
-func TestEnlarged(t *testing.T) {
-	img := image.NewGray(image.Rect(0, 0, 2, 1))
-	img.Pix = []uint8{7, 200}
-	big := enlarged(img, 3)
-	if big.Bounds().Size() != image.Pt(6, 3) {
-		t.Fatalf("size is %v", big.Bounds().Size())
-	}
-	for y := range 3 {
-		for x := range 6 {
-			want := uint32(7)
-			if x >= 3 {
-				want = 200
-			}
-			if r, _, _, _ := big.At(x, y).RGBA(); r>>8 != want {
-				t.Errorf("pixel %d, %d is %d: want %d", x, y, r>>8, want)
-			}
-		}
-	}
-}
-
 // TestSharpPixels draws two pixels on a PNG, and on a part of it: black and white meet within two dots.
 func TestSharpPixels(t *testing.T) {
 	img := image.NewGray(image.Rect(0, 0, 2, 1))
 	img.Pix = []uint8{0, 255}
 	for cropped := range 3 {
-		c := vgimg.NewWith(vgimg.UseWH(40, 20), vgimg.UseDPI(144)) // 80 x 40 dots
+		c := axes.NewRaster(40, 20, 144) // 80 x 40 dots
 		on := draw.New(letters{c, new(bool)})
 		for range cropped {
 			on = draw.Crop(on, 0, 0, 0, 0)
