@@ -35,12 +35,12 @@ type Epoch struct {
 	ScoreMatching *float64 `json:"score_matching,omitempty"` // loss of score matching; 1: that of a constant potential
 
 	Diagnostics Diagnostics `json:"diagnostics"`
-	Ascent      *AscentCost `json:"ascent,omitempty"`   // of the last update; nil with gradient detached
+	Ascent      *AscentCost `json:"ascent,omitempty"`   // of the last update, see there; nil with gradient detached
 	Warnings    []Warning   `json:"warnings,omitempty"` // new in this epoch, or before the first
 }
 
-// AscentCost is what the ascent of a minibatch has cost. It depends on the route, and changes nothing
-// else.
+// AscentCost is what the ascent of a minibatch has cost, or that of its last piece of which the first rank has
+// computed rows. It depends on the route and on the number of ranks, and changes nothing else.
 type AscentCost struct {
 	Route      string `json:"route"`      // dense or sparse
 	Precisions int    `json:"precisions"` // full P_i that were made for it
@@ -64,6 +64,7 @@ func (f *fitting) epoch(ctx context.Context, all int) error {
 	p := f.Running
 	p.begun = time.Now()
 	h, err := f.measure(ctx, all, p)
+	due, err := f.agree(ctx, err)
 	if err != nil {
 		return f.end(ctx, p, err)
 	}
@@ -81,7 +82,7 @@ func (f *fitting) epoch(ctx context.Context, all int) error {
 		f.Best, f.BestLoss = f.Epochs, h.ValLoss
 		f.bestModel = copyParams(f.bestModel, f.m.Params())
 	}
-	err = f.saveEpoch(before, !f.more(all))
+	err = f.saveEpoch(before, due, !f.more(all))
 	if f.opt.OnEpoch != nil {
 		f.opt.OnEpoch(h)
 	}
@@ -101,6 +102,10 @@ func (f *fitting) paused() progress {
 // end keeps what there is to keep when an epoch does not finish because of err, and returns err.
 func (f *fitting) end(ctx context.Context, p *pass, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		if err := f.gatherMoments(); err != nil {
+			return err
+		}
+		defer f.await()
 		if unsaved := f.saveLast(f.checkpoint, false); unsaved != nil {
 			return unsaved
 		}
@@ -133,8 +138,11 @@ func (f *fitting) measure(ctx context.Context, all int, p *pass) (h Epoch, err e
 	if err := f.pass(ctx, number, all, p); err != nil {
 		return h, err
 	}
-	if f.Updates > made && m.Config.Gradient == "exact" && m.Config.Steps > 0 {
+	if f.Updates > made && m.Config.Gradient == "exact" && m.Config.Steps > 0 && m.potential.Work().Rows > 0 {
 		p.Ascent = cost(f.m)
+	}
+	if err := f.compare(ctx, number); err != nil {
+		return h, err
 	}
 	h = p.epoch(m, f.Updates)
 	h.Epoch, h.Ascent = number, p.Ascent
@@ -175,8 +183,13 @@ func (f *fitting) pass(ctx context.Context, number, all int, p *pass) error {
 	copy(s.used, p.used)
 	loop := layer.Loop{Batch: m.Config.Batch, Updates: &f.Updates, All: all}
 	order := num.NewRand(m.Config.Seed, stream.Shuffle+uint64(number))
-	return loop.Pass(ctx, f.train.Len(), p.Updates, order, func(at []int32) error {
-		if f.checkpointDue() {
+	until := ctx
+	if s.team != nil { // each update agrees on whether to go on
+		until = context.Background()
+	}
+	return loop.Pass(until, f.train.Len(), p.Updates, order, func(at []int32) error {
+		if s.team == nil && f.checkpointDue(f.Updates) || f.gathered {
+			f.gathered = false
 			f.tolerate(f.checkpoint())
 		}
 		return f.update(ctx, number, all, p, at)
@@ -188,8 +201,12 @@ func (f *fitting) update(ctx context.Context, number, all int, p *pass, at []int
 	m, s := f.m, f.step
 	begun := time.Now()
 	s.begin()
-	loss := s.gradients(f.train, at)
-	if err := ctx.Err(); err != nil { // the ascent may have been given up
+	f.signal()
+	loss, err := s.gradients(whole(f.train, at))
+	if err != nil {
+		return err
+	}
+	if err := f.stopped(ctx); err != nil { // the ascent may have been given up
 		return err
 	}
 	norm, what := s.check(loss)
@@ -197,7 +214,13 @@ func (f *fitting) update(ctx context.Context, number, all int, p *pass, at []int
 		return &NotFiniteError{Epoch: number, Update: f.Updates + 1, What: what}
 	}
 	p.add(s, norm)
-	s.update(layer.Rate(m.Config.Schedule, m.Config.Warmup, number-1, f.Updates, all), norm)
+	err = s.update(layer.Rate(m.Config.Schedule, m.Config.Warmup, number-1, f.Updates, all), norm)
+	if err == nil {
+		err = f.gatherAsked()
+	}
+	if err != nil {
+		return err
+	}
 	f.took(time.Since(begun).Seconds())
 	if f.opt.OnStep != nil {
 		f.opt.OnStep(f.Updates+1, all, loss)
@@ -241,13 +264,18 @@ func (f *fitting) sound(ctx context.Context, number int) error {
 // validate evaluates the model on the validation images, in pieces as those of a minibatch.
 func (f *fitting) validate(ctx context.Context) (Score, error) {
 	n := f.m.Config.Shards
+	pieces := make([]layer.Sums, n)
+	err := error(nil)
+	mine := f.step.pieces()
+	for i := mine.lo; i < mine.hi && err == nil; i++ {
+		pieces[i], err = f.validatePiece(ctx, i)
+	}
+	if err = f.shareSums(ctx, err, pieces); err != nil {
+		return Score{}, err
+	}
 	sums := newTree(nil, n)
 	var all figures
-	for i := range n {
-		piece, err := f.validatePiece(ctx, i)
-		if err != nil {
-			return Score{}, err
-		}
+	for i, piece := range pieces {
 		all = sums.add(f.e, i, n, figures{sums: piece})
 	}
 	return all.sums.Score(), nil

@@ -10,6 +10,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn/potential"
 	"dpnbench/engine"
+	"dpnbench/internal/mpi"
 )
 
 // FitOptions say what happens around training.
@@ -30,6 +31,11 @@ type FitOptions struct {
 	Stale []string
 
 	Profile *Profile // measures the updates; nil: none does
+
+	// Comm, unless nil, is one of several ranks that train the network together: all call Fit with the same model,
+	// images and settings, and end with the same weights, which do not depend on how many there are, at most
+	// Config.Shards. Rank 0 alone writes to Dir and calls the functions below. If the context of one ends, all stop.
+	Comm mpi.Comm
 
 	OnEM      func(done, all int)               // after each iteration of EM (init em and em-classwise)
 	OnPrepare func(done, all int)               // while denoised features are computed once for all epochs
@@ -123,6 +129,9 @@ func (m *Model) Fit(ctx context.Context, e *engine.Engine, s *dataset.Set, opt F
 		}
 		val, m.origin.val = opt.Validation, prefixHashes(opt.Validation)
 	}
+	if opt, err = m.rankOptions(opt); err != nil {
+		return nil, err
+	}
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
@@ -137,6 +146,8 @@ type fitting struct {
 	train, val *dataset.Set
 	opt        FitOptions
 	step       *Trainer
+	cancel     context.CancelFunc // of the context of run, with FitOptions.Comm
+	gathered   bool               // rank 0 has all moments, for a checkpoint
 	begun      time.Time
 	progress
 
@@ -156,7 +167,11 @@ type fitting struct {
 func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 	m := f.m
 	f.tried.at = f.begun
-	f.step = NewTrainer(m, f.e)
+	f.step = newTrainer(m, f.e, f.opt.Comm)
+	if f.step.team != nil {
+		ctx, f.cancel = context.WithCancel(ctx)
+		defer f.cancel()
+	}
 	if f.opt.Profile != nil {
 		f.step.SetProfile(f.opt.Profile)
 		defer f.step.SetProfile(nil)
@@ -171,7 +186,7 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 	if m.Config.MaxUpdates > 0 {
 		all = min(all, m.Config.MaxUpdates)
 	}
-	resumed, err := f.resume(perEpoch, all)
+	resumed, err := f.resume(ctx, perEpoch, all)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +196,7 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 	}
 	already := !f.more(all) && resumed
 	if !already {
-		if err := f.checkDir(); err != nil {
+		if _, err := f.agree(ctx, f.checkDir()); err != nil {
 			return nil, err
 		}
 		err = f.prepare(ctx, resumed)
@@ -189,6 +204,9 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 	}
 	if err == nil && !resumed {
 		err = f.begin(ctx)
+	}
+	if !already {
+		_, err = f.agree(ctx, err)
 	}
 	for err == nil && f.more(all) {
 		err = f.epoch(ctx, all)

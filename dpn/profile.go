@@ -28,6 +28,7 @@ const (
 	PhaseDensity                         // density losses and their gradient
 	PhaseBackward                        // a layer of the extractor
 	PhasePieces                          // gradients of the pieces of a minibatch added up
+	PhaseMessages                        // between the processes that train together
 	PhaseNorm                            // of the gradient
 	PhaseOptimiser                       // the step of the optimiser, gradient clipped
 	PhaseRetraction                      // alpha and U back where they belong
@@ -37,7 +38,7 @@ const (
 func (k PhaseKind) String() string {
 	return [...]string{"read and normalise", "noise", "forward", "precisions", "ascent", "classifier and loss",
 		"ascent backward", "sums of gradients", "density losses", "backward", "sum of pieces",
-		"norm", "optimiser", "retraction",
+		"messages", "norm", "optimiser", "retraction",
 		"other"}[k]
 }
 

@@ -38,13 +38,13 @@ const (
 	costShare = 20
 )
 
-// checkpointDue says whether to save in the middle of an epoch.
-func (f *fitting) checkpointDue() bool {
+// checkpointDue says whether to save in the middle of an epoch, after so many updates.
+func (f *fitting) checkpointDue(updates int) bool {
 	if f.opt.Dir == "" {
 		return false
 	}
 	n, interval := f.opt.CheckpointUpdates, f.opt.CheckpointInterval
-	return n > 0 && f.Updates-f.tried.updates >= n || interval > 0 && time.Since(f.tried.at) >= interval
+	return n > 0 && updates-f.tried.updates >= n || interval > 0 && time.Since(f.tried.at) >= interval
 }
 
 // UnsavedError says that the folder could not be brought up to date when training ended. What it held before is
@@ -96,9 +96,20 @@ func (f *fitting) saveLast(save func() error, finished bool) error {
 		Finished: finished}
 }
 
-// saveEpoch saves the epoch that has just finished, or remembers its model if that failed, or if the folder was
-// saved a moment ago. before is the progress before it finished.
-func (f *fitting) saveEpoch(before progress, end bool) error {
+// epochDue says whether to save when an epoch finishes.
+func (f *fitting) epochDue() bool {
+	return f.saved.epochs == 0 && f.tried.refused == "" || f.checkpointDue(f.Updates) ||
+		time.Since(f.tried.at) >= max(moment, costShare*f.tried.took)
+}
+
+// saveEpoch saves the epoch that has just finished, if that is due or training ends, or remembers its model if that
+// failed, or if it is not due. before is the progress before it finished.
+func (f *fitting) saveEpoch(before progress, due, end bool) error {
+	if due || end {
+		if err := f.gatherMoments(); err != nil {
+			return err
+		}
+	}
 	if f.opt.Dir == "" {
 		return nil
 	}
@@ -107,8 +118,7 @@ func (f *fitting) saveEpoch(before progress, end bool) error {
 	switch {
 	case end:
 		return f.saveLast(save, true)
-	case f.saved.epochs == 0 && f.tried.refused == "", f.checkpointDue(),
-		time.Since(f.tried.at) >= max(moment, costShare*f.tried.took):
+	case due:
 		f.tolerate(save())
 	}
 	if f.saved.epochs < f.Epochs {
@@ -274,8 +284,8 @@ func (b *saving) commit() error {
 	return nil
 }
 
-// resume restores the state in the folder, if FitOptions.Resume is set.
-func (f *fitting) resume(perEpoch, all int) (bool, error) {
+// resumeFolder restores the state in the folder, if FitOptions.Resume is set.
+func (f *fitting) resumeFolder(perEpoch, all int) (bool, error) {
 	if f.opt.Dir == "" {
 		if f.opt.Resume {
 			return false, errors.New("FitOptions.Resume without Dir, expected the folder of the run")

@@ -103,30 +103,33 @@ func (t *tree) add(e *engine.Engine, i, n int, f figures) figures {
 	return f
 }
 
-// gradients computes the mean loss of the images at of set and its gradient.
-func (s *Trainer) gradients(set *dataset.Set, at []int32) float64 {
+// gradients computes the mean loss of a whole minibatch and its gradient.
+func (s *Trainer) gradients(all rows) (float64, error) {
 	n := s.m.Config.Shards
-	if n == 1 {
-		return s.gradientsOf(whole(set, at))
+	switch {
+	case s.team != nil:
+		return s.together(all)
+	case n == 1:
+		return s.gradientsOf(all), nil
 	}
 	var f figures
 	for i := range n {
-		f = s.tree.add(s.e, i, n, s.piece(i, set, at))
+		f = s.tree.add(s.e, i, n, s.piece(i, all))
 	}
 	s.nll, s.score, s.tally.Sums = f.nll, f.score, f.sums
-	return f.loss
+	return f.loss, nil
 }
 
-// piece computes the gradients of piece i of the minibatch of the images at of set.
-func (s *Trainer) piece(i int, set *dataset.Set, at []int32) figures {
+// piece computes the gradients of piece i of a whole minibatch.
+func (s *Trainer) piece(i int, all rows) figures {
 	defer s.profile.enter(PhasePieces)
-	lo, hi := s.m.Config.pieceOf(i, len(at))
+	lo, hi := s.m.Config.pieceOf(i, all.Of)
 	if lo == hi || s.path.Stop != nil && s.path.Stop() {
 		for _, p := range s.params {
 			clear(p.Grad)
 		}
 		return figures{}
 	}
-	loss := s.gradientsOf(rows{layer.Piece{First: lo, Of: len(at)}, set, at[lo:hi]})
+	loss := s.gradientsOf(rows{layer.Piece{First: lo, Of: all.Of}, all.set, all.at[lo:hi]})
 	return figures{loss, s.nll, s.score, s.tally.Sums}
 }

@@ -59,22 +59,24 @@ func TestPieces(t *testing.T) {
 	for _, name := range names {
 		run := newCheckpointRun(t, e, cases[name])
 		run.c.Shards, run.c.Balance = 1, true
-		whole := newModel(t, run.c, run.d)
-		if _, err := whole.Init(context.Background(), e, run.d.Train); err != nil {
+		first := newModel(t, run.c, run.d)
+		if _, err := first.Init(context.Background(), e, run.d.Train); err != nil {
 			t.Fatal(err)
 		}
-		one, at := NewTrainer(whole, e), []int32{3, 14, 15, 9, 26, 5, 35, 8, 79, 32, 38, 46, 2, 64}
+		one, at := NewTrainer(first, e), []int32{3, 14, 15, 9, 26, 5, 35, 8, 79, 32, 38, 46, 2, 64}
 		for _, shards := range []int{2, 3, 8} {
 			run.c.Shards = shards
 			m := newModel(t, run.c, run.d)
 			for i, p := range m.Params() {
-				copy(p.Data, whole.Params()[i].Data)
+				copy(p.Data, first.Params()[i].Data)
 			}
 			m.potential.SetAlpha(m.potential.Alpha())
 			many := NewTrainer(m, e)
 			for _, n := range []int{14, 5, 1} {
 				one.updates, many.updates = n, n
-				want, got := one.gradients(run.d.Train, at[:n]), many.gradients(run.d.Train, at[:n])
+				minibatch := whole(run.d.Train, at[:n])
+				want, _ := one.gradients(minibatch)
+				got, _ := many.gradients(minibatch)
 				what := fmt.Sprintf("%s, %d rows in %d pieces", name, n, shards)
 				for i, v := range [][2]float64{{got, want}, {many.nll, one.nll}, {many.score, one.score},
 					{many.tally.Sums.Loss, one.tally.Sums.Loss}} {

@@ -10,6 +10,7 @@ import (
 	"dpnbench/engine"
 	"dpnbench/engine/ascent"
 	"dpnbench/engine/num"
+	"dpnbench/internal/mpi"
 )
 
 // Trainer makes one update after another. It holds the memory of a minibatch and the state of
@@ -18,6 +19,8 @@ type Trainer struct {
 	m      *Model
 	e      *engine.Engine
 	params []*Param // those that learn
+	owned  []owned  // what this process moves of them: all, without a team
+	team   *team    // nil: this process computes all pieces
 
 	// A minibatch of n rows, or the largest piece of one (Config.Shards).
 	input  *input        // samples as they are
@@ -63,9 +66,20 @@ type Trainer struct {
 	used       []bool             // components with a responsibility above usedR, since they were cleared
 }
 
+// owned is a part of a tensor that the optimiser moves. Its Data are the numbers that it moves: the tensor's own, or
+// what that is computed from (potential.Potential.Unconstrained).
+type owned struct {
+	*Param
+	of *Param
+	lo int // its first element
+}
+
 // NewTrainer allocates gradients and moments, which are zero. The model's centres must have
 // been placed (Init).
-func NewTrainer(m *Model, e *engine.Engine) *Trainer {
+func NewTrainer(m *Model, e *engine.Engine) *Trainer { return newTrainer(m, e, nil) }
+
+// newTrainer makes a trainer, one of a team if comm is not nil.
+func newTrainer(m *Model, e *engine.Engine, comm mpi.Comm) *Trainer {
 	c := m.Config
 	m.UnknownBelow = nil // that of other weights
 	s := &Trainer{m: m, e: e, params: m.head.Params(), adam: layer.NewAdam(),
@@ -98,18 +112,34 @@ func NewTrainer(m *Model, e *engine.Engine) *Trainer {
 		}
 		p.PrepareGradient()
 	}
-	for _, p := range s.params {
-		p.Prepare()
-	}
+	s.prepare(comm)
 	s.x = engine.NewMatrix(b, m.Shape.Len())
 	s.f, s.v = engine.NewMatrix(b, d), engine.NewMatrix(b, d)
 	s.y, s.dy = engine.NewMatrix(b, len(m.Classes)), engine.NewMatrix(b, len(m.Classes))
 	s.labels = make([]uint16, b)
-	s.tree = newTree(s.params, c.Shards)
 	if c.Denoising > 0 {
 		s.clean = engine.NewMatrix(min(b, s.noise.Rows(c.Batch)), d)
 	}
 	return s
+}
+
+// prepare makes room for gradients and moments.
+func (s *Trainer) prepare(comm mpi.Comm) {
+	for _, p := range s.params {
+		p.PrepareGradient()
+		if comm == nil || comm.Rank() == 0 {
+			p.Prepare()
+		}
+	}
+	if comm != nil {
+		s.join(comm)
+		return
+	}
+	for _, p := range s.params {
+		s.owned = append(s.owned, owned{&Param{Name: p.Name, Group: p.Group, Data: s.m.potential.Unconstrained(p),
+			Grad: p.Grad, M: p.M, V: p.V}, p, 0})
+	}
+	s.tree = newTree(s.params, s.m.Config.Shards)
 }
 
 // Update makes one update of every parameter on the images at[0], at[1], ... of set, at most
@@ -119,13 +149,14 @@ func NewTrainer(m *Model, e *engine.Engine) *Trainer {
 // Config.NoiseMax the first half of the images gets noise.
 func (s *Trainer) Update(set *dataset.Set, at []int32, rate float64) (loss float64, err error) {
 	s.begin()
-	loss = s.gradients(set, at)
+	if loss, err = s.gradients(whole(set, at)); err != nil {
+		return 0, err
+	}
 	norm, what := s.check(loss)
 	if what != "" {
 		return loss, &NotFiniteError{What: what}
 	}
-	s.update(rate, norm)
-	return loss, nil
+	return loss, s.update(rate, norm)
 }
 
 // begin begins an update.
@@ -293,27 +324,45 @@ func (s *Trainer) check(loss float64) (norm float64, what string) {
 	s.profile.enter(PhaseNorm)
 	clear(s.squares)
 	var sum float64
-	for _, p := range s.params {
-		v := s.e.SumSquares(p.Grad)
+	for i, p := range s.params {
+		v := s.sumSquares(i)
 		s.squares[p.Group] += v
 		sum += v
 	}
 	norm = math.Sqrt(sum)
-	what = layer.NotFinite(loss, norm, s.params)
+	if s.team == nil {
+		what = layer.NotFinite(loss, norm, s.params)
+	} else {
+		what = s.notFinite(loss, norm)
+	}
 	s.profile.enter(PhaseOther)
 	return norm, what
 }
 
+// sumSquares returns that of the gradient of tensor i.
+func (s *Trainer) sumSquares(i int) float64 {
+	if s.team != nil {
+		return s.team.sumSquares(i)
+	}
+	return s.e.SumSquares(s.params[i].Grad)
+}
+
 // update makes one step of the optimiser, with the gradient scaled down to Config.Clip if its norm is
 // larger; rate multiplies the learning rates.
-func (s *Trainer) update(rate, norm float64) {
+func (s *Trainer) update(rate, norm float64) error {
 	c, p := s.m.Config, s.m.potential
 	clip := layer.Clip(norm, c.Clip)
 	s.profile.enter(PhaseOptimiser)
-	for _, q := range s.params {
-		s.step(s.e, q, p.Unconstrained(q), c.learningRate(q.Group)*rate, clip)
+	for _, q := range s.owned {
+		s.step(s.e, q.Param, q.Data, c.learningRate(q.Group)*rate, clip)
 	}
 	s.adam.Next()
+	if s.team != nil {
+		s.profile.enter(PhaseMessages)
+		if err := s.team.gather(); err != nil {
+			return err
+		}
+	}
 	s.updates++
 	s.m.fresh = false
 	if c.Gradient == "exact" {
@@ -321,4 +370,5 @@ func (s *Trainer) update(rate, norm float64) {
 		p.Updated(s.e)
 	}
 	s.profile.end()
+	return nil
 }

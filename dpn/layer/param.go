@@ -33,11 +33,16 @@ func NewParam(name string, shape ...int) *Param {
 // zeros allocates as matrices do: large tensors on huge pages.
 func zeros(n int) []float32 { return engine.NewMatrix(1, n).Data }
 
-// Prepare allocates the gradient, if that has not been done, and sets the moments to zero.
-func (p *Param) Prepare() {
+// PrepareGradient allocates the gradient, if that has not been done.
+func (p *Param) PrepareGradient() {
 	if p.Grad == nil {
 		p.Grad = zeros(len(p.Data))
 	}
+}
+
+// Prepare is PrepareGradient, and sets the moments to zero.
+func (p *Param) Prepare() {
+	p.PrepareGradient()
 	p.M, p.V = zeros(len(p.Data)), zeros(len(p.Data))
 }
 

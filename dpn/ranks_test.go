@@ -1,0 +1,260 @@
+package dpn
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"dpnbench/engine"
+	"dpnbench/internal/longtest"
+	"dpnbench/internal/mpi"
+)
+
+// fitTogether calls Fit on each of several ranks, of which the first one gets the options, and ctx. It returns what
+// the first one returns.
+func (r checkpointRun) fitTogether(ctx context.Context, opt FitOptions) (*Model, *FitResult, error) {
+	models, results := make([]*Model, r.ranks), make([]*FitResult, r.ranks)
+	err := mpi.Run(r.ranks, func(c mpi.Comm) error {
+		e, err := engine.New(engine.WithThreads(1))
+		if err != nil {
+			return err
+		}
+		defer e.Close()
+		m, err := New(r.c, r.d)
+		if err != nil {
+			return err
+		}
+		m.SetRoute(r.route)
+		ctx, opt := ctx, opt
+		if c.Rank() > 0 {
+			ctx, opt = context.Background(), FitOptions{Resume: opt.Resume}
+		}
+		opt.Comm = c
+		models[c.Rank()] = m
+		results[c.Rank()], err = m.Fit(ctx, e, r.d.Train, opt)
+		return err
+	})
+	for i, m := range models {
+		if err == nil && m.WeightsSHA256() != models[0].WeightsSHA256() {
+			r.t.Errorf("rank %d of %d ends with other weights than the first one", i, r.ranks)
+		}
+	}
+	return models[0], results[0], err
+}
+
+// TestRanks trains with 1 to 8 ranks: all files and results are those of one process.
+func TestRanks(t *testing.T) {
+	e := newEngine(t, engine.WithThreads(1))
+	networks := []string{"linear", "noise", "raw", "robust", "paper", "conv3", "published", "densities"}
+	for name, set := range checkpointCases() {
+		if !slices.Contains(networks, name) && !longtest.Asked() || name != "noise" && testing.Short() {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			r := newCheckpointRun(t, e, set)
+			r.c.Shards, r.c.Epochs = 8, min(r.c.Epochs, 2)
+			want := r.outcome(t.TempDir(), false)
+			numbers := []int{3, 8} // and others if long tests are asked for
+			switch {
+			case testing.Short():
+				numbers = numbers[:1]
+			case longtest.Asked() || name == "linear":
+				numbers = []int{1, 2, 3, 4, 8}
+			}
+			for _, r.ranks = range numbers {
+				same(t, name, r.outcome(t.TempDir(), false), want)
+			}
+		})
+	}
+}
+
+// TestRanksResume interrupts training after every update, and resumes it with another number of ranks, of which one
+// alone is told to stop; and it resumes from what a kill after any save would leave.
+func TestRanksResume(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long under emulation, which changes nothing of it: without -short")
+	}
+	e := newEngine(t, engine.WithThreads(1))
+	networks := []string{"noise", "patience"}
+	if longtest.Asked() {
+		networks = slices.Collect(maps.Keys(checkpointCases()))
+	}
+	for _, name := range networks {
+		t.Run(name, func(t *testing.T) {
+			r := newCheckpointRun(t, e, checkpointCases()[name])
+			r.c.Shards, r.c.Epochs = 8, min(r.c.Epochs, 2)
+			want := r.outcome(t.TempDir(), false)
+			dir := t.TempDir()
+			for at := 1; ; at++ {
+				r.ranks = []int{2, 0, 5, 1, 8}[at%5]
+				if r.interrupted(dir, at > 1, at) {
+					break
+				}
+			}
+			r.ranks = 3
+			same(t, "interrupted after every update", r.outcome(dir, true), want)
+			r.killEach(want)
+		})
+	}
+}
+
+// TestRanksInterrupted ends training of two ranks wherever the first one asks whether to: none waits for ever, and
+// what is saved goes on with one process.
+func TestRanksInterrupted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long under emulation, which changes nothing of it: without -short")
+	}
+	e := newEngine(t, engine.WithThreads(1))
+	r := newCheckpointRun(t, e, func(c *Config) { c.Shards, c.Score = 2, 0.1 })
+	r.c.Epochs = 2
+	want := r.outcome(t.TempDir(), false)
+	stride := int64(3)
+	if longtest.Asked() {
+		stride = 1
+	}
+	for n := int64(1); ; n += stride {
+		dir, ctx := t.TempDir(), &ending{}
+		ctx.Context, ctx.cancel = context.WithCancel(context.Background())
+		ctx.left.Store(n)
+		r.ranks = 2
+		_, _, err := r.fit(ctx, FitOptions{Dir: dir})
+		ctx.cancel()
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("asked %d times: %v", n, err)
+		}
+		r.ranks = 0
+		_, statErr := os.Stat(filepath.Join(dir, StateFile))
+		same(t, "interrupted", r.outcome(dir, statErr == nil), want)
+	}
+}
+
+// TestRanksFail checks what all ranks return when one of them finds something wrong.
+func TestRanksFail(t *testing.T) {
+	d := smallDigits(t, 90, 10)
+	for want, c := range map[string]struct {
+		ranks int
+		set   func(rank int, m *Model, o *FitOptions)
+	}{
+		"shards 3: expected at least the number of ranks, 4": {4, nil},
+		"epoch 1, update 1: the loss is not finite": {3, func(_ int, m *Model, _ *FitOptions) {
+			m.head.Bias.Data[0] = float32(math.NaN())
+		}},
+		"epoch 1, update 2: the norm of the gradient is not finite": {2, func(rank int, m *Model, o *FitOptions) {
+			if rank == 0 {
+				o.OnStep = func(int, int, float64) { m.head.Weight.Data[0] = 1e38 }
+			}
+		}},
+		"rank 2 has other settings or other samples": {3, func(rank int, m *Model, _ *FitOptions) {
+			if rank == 2 {
+				m.Config.LR *= 2
+			}
+		}},
+		"epoch 1, update 3: tensor denoising_potential.A of rank 1 differs from that of rank 0": {2,
+			func(rank int, m *Model, o *FitOptions) {
+				o.OnStep = func(int, int, float64) { m.potential.Params()[3].Data[0] = 0.5 }
+			}},
+	} {
+		err := mpi.Run(c.ranks, func(comm mpi.Comm) error {
+			config := tiny()
+			config.Batch, config.Shards = 32, 3
+			m, err := New(config, d)
+			if err != nil {
+				return err
+			}
+			e, err := engine.New(engine.WithThreads(1))
+			if err != nil {
+				return err
+			}
+			defer e.Close()
+			o := FitOptions{Comm: comm}
+			if c.set != nil {
+				c.set(comm.Rank(), m, &o)
+			}
+			_, err = m.Fit(context.Background(), e, d.Train, o)
+			return err
+		})
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("error %v, want one that begins with %q", err, want)
+		}
+	}
+}
+
+// TestRanksAllocate checks that updates of several ranks allocate nothing once they have run.
+func TestRanksAllocate(t *testing.T) {
+	d, at := digits(t, 64, 10), []int32{0, 1, 2, 3, 4, 5, 6, 7}
+	err := mpi.Run(2, func(comm mpi.Comm) error {
+		c := tiny()
+		c.Shards = 3
+		m, err := New(c, d)
+		if err != nil {
+			return err
+		}
+		e, err := engine.New(engine.WithThreads(1))
+		if err != nil {
+			return err
+		}
+		defer e.Close()
+		if _, err := m.Init(context.Background(), e, d.Train); err != nil {
+			return err
+		}
+		s := newTrainer(m, e, comm)
+		update := func() { _, err = s.Update(d.Train, at, 1) }
+		for range 3 {
+			update()
+		}
+		const runs = 10
+		if comm.Rank() > 0 {
+			for range runs + 1 {
+				update()
+			}
+		} else if n := testing.AllocsPerRun(runs, update); n != 0 {
+			t.Errorf("%v allocations an update", n)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRoots checks that the parts of the tree that ranks compute are few, hold every piece once, and add up to it.
+func TestRoots(t *testing.T) {
+	for n := 1; n <= 20; n++ {
+		for ranks := 1; ranks <= n; ranks++ {
+			var all []span
+			for r := range ranks {
+				own := span{0, n}.within(span{r * n / ranks, (r + 1) * n / ranks})
+				if len(own) == 0 || len(own) > max(1, 2*levelsOf(n)) {
+					t.Errorf("rank %d of %d has the roots %v of %d pieces", r, ranks, own, n)
+				}
+				all = append(all, own...)
+			}
+			at := 0
+			for _, s := range all {
+				if s.lo != at {
+					t.Errorf("roots %v", all)
+				}
+				at = s.hi
+			}
+			team := &team{}
+			for _, s := range all {
+				team.roots = append(team.roots, root{span: s})
+			}
+			if team.plan(span{0, n}) != 0 || len(team.adds) != len(all)-1 || at != n {
+				t.Errorf("%d pieces on %d ranks: roots %v, additions %v", n, ranks, all, team.adds)
+			}
+			if slices.Contains(team.adds, [2]int{0, 0}) {
+				t.Errorf("%d pieces: a root is added to itself", n)
+			}
+		}
+	}
+}
