@@ -44,7 +44,7 @@
 //
 // C += r[p] * patch p of B, five rows each.
 // c[u*crs+j] = chain over p of fma(r[p], b[at[p]+u*stride+j], ...), from the old c, for five rows u
-// and j < cols, up to 48. Tile: 5 x 48, or 5 x 16, masked.
+// and j < cols, up to 48. Tile: 5 x 48, 5 x 16 or 5 x 8, masked.
 //
 // DI c, DX bytes from row to row, BX three times that   AX b, R11 and R12 likewise
 // SI r, R9 at, R10 patches left, R13 current patch      Z0 r[p]
@@ -72,6 +72,18 @@ TEXT ·addPatchesAVX512(SB), NOSPLIT, $0-120
 	JGT  wide
 	TESTQ R10, R10
 	JEQ  store
+	CMPQ CX, $8
+	JGT  narrow
+eight:                           // fewer loads of 32 bytes than of 64 reach into a second line
+	PATCH_NEXT
+	VFMADD231PS (R13), Y0, K1, Y1
+	VFMADD231PS (R13)(R11*1), Y0, K1, Y2
+	VFMADD231PS (R13)(R11*2), Y0, K1, Y3
+	VFMADD231PS (R13)(R12*1), Y0, K1, Y4
+	VFMADD231PS (R13)(R11*4), Y0, K1, Y5
+	DECQ R10
+	JNE  eight
+	JMP  store
 narrow:
 	PATCH_NEXT
 	VFMADD231PS (R13), Z0, K1, Z1

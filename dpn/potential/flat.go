@@ -60,15 +60,19 @@ func (f *flatForm) start(*num.Rand) {
 	}
 }
 
-// orthonormalise makes the rows of u orthonormal, in order. A row in the span of those
+// orthonormalise makes the rows of u orthonormal, in order: each row is taken out of all rows below it as
+// soon as it is known, whose products with it are then computed side by side. A row in the span of those
 // above it becomes NaN or lacks direction, which definite then finds.
 func orthonormalise(w *engine.Worker, u engine.Matrix) {
+	dots := w.Floats(u.Rows)
 	for a := range u.Rows {
 		row := u.Row(a)
-		for b := range a {
-			w.Axpy(-w.ShortDot(row, u.Row(b)), u.Row(b), row)
-		}
 		w.Scale(row, 1/float32(math.Sqrt(float64(w.ShortDot(row, row)))), row)
+		below := u.Slice(a+1, u.Rows, 0, u.Cols)
+		w.RowDots(dots[:below.Rows], below, engine.Matrix{Data: row, Rows: below.Rows, Cols: u.Cols, CS: 1})
+		for b := range below.Rows {
+			w.Axpy(-dots[b], row, below.Row(b))
+		}
 	}
 }
 
