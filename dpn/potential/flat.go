@@ -91,10 +91,10 @@ func (f *flatForm) newGradient() *ascent.Gradient {
 	return ascent.NewLowRankGradient(f.k, f.d, f.r)
 }
 
-func (f *flatForm) bind(*ascent.Gradient) {}
+func (f *flatForm) bind(g *ascent.Gradient) { f.u.Grad = g.F }
 
-func (f *flatForm) gradient(e *engine.Engine, g *ascent.Gradient) {
-	e.Scale(f.u.Grad, f.factor(), g.F)
+func (f *flatForm) gradient(e *engine.Engine, _ *ascent.Gradient) {
+	e.Scale(f.u.Grad, f.factor(), f.u.Grad)
 }
 
 func (f *flatForm) retract(e *engine.Engine) {

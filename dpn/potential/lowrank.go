@@ -82,13 +82,18 @@ func (f *lowRankForm) newGradient() *ascent.Gradient {
 	return ascent.NewLowRankGradient(f.k, f.d, f.r)
 }
 
-func (f *lowRankForm) bind(*ascent.Gradient) {}
+func (f *lowRankForm) bind(g *ascent.Gradient) {
+	f.l.Grad = g.W
+	if f.factor != nil {
+		f.factor.Grad = g.F
+	}
+}
 
-func (f *lowRankForm) gradient(e *engine.Engine, g *ascent.Gradient) {
-	e.Multiply(f.l.Grad, f.w, g.W)
+func (f *lowRankForm) gradient(e *engine.Engine, _ *ascent.Gradient) {
+	e.Multiply(f.l.Grad, f.w, f.l.Grad)
 	e.Scale(f.l.Grad, 2, f.l.Grad)
 	if f.factor != nil {
-		e.Scale(f.factor.Grad, f.scale, g.F)
+		e.Scale(f.factor.Grad, f.scale, f.factor.Grad)
 	}
 }
 

@@ -117,7 +117,7 @@ func (p *dense) reshape(tr *Trajectory) {
 	}
 }
 
-func (p *dense) prepareDense(*engine.Engine) {}
+func (p *dense) prepareDense(*engine.Engine, bool) {}
 
 func (p *dense) run(j *ascentJob) {
 	j.singleRows = p.usesTriangles(j)

@@ -50,7 +50,6 @@ func (m *Mixture) ascend(e *engine.Engine, in *ascentJob, backward bool) {
 	if route == SparseRoute {
 		m.ascendSparse(e, in.alpha, in.steps, x, in.tr, in.stop)
 	} else {
-		m.precision.prepareDense(e)
 		job := *in
 		job.x, job.plan = x, m.precision.plan(e, x.Rows, in.steps, in.tr == nil)
 		m.run(e, job)
@@ -141,6 +140,7 @@ type stepBlock struct {
 
 // run runs a job by its plan.
 func (m *Mixture) run(e *engine.Engine, job ascentJob) {
+	m.precision.prepareDense(e, job.phi == nil)
 	j := &m.ascent
 	*j = job
 	j.e, j.m = e, m

@@ -19,16 +19,17 @@ type lowRank struct {
 	w    []float32 // k x d
 	f    []float32 // k r x d, F_1 above F_2 and so on
 
-	offset   []float32      // k r: -F_i mu_i
-	columns  []float32      // F_i^T of the components in use (columnsOf)
-	known    []columnsState // of columns
-	stack    []float32      // (k r + k) x d: all F_i, with the sign before them, above all -w_i*mu_i
-	project  engine.Packed  // stack^T without the sign
-	weightsT engine.Packed  // all w_i, d x k
+	tier    engine.Tier    // of the engine that set them; 0 before
+	offset  []float32      // k r: -F_i mu_i
+	columns []float32      // F_i^T of the components in use (columnsOf)
+	known   []columnsState // of columns
+	stack   []float32      // (k r + k) x d: all F_i, with the sign before them, above all -w_i*mu_i
 
-	// For the dense route (prepareDense): stack, and all w_i.
-	combined      bool
-	back, weights engine.Packed
+	// For the dense route (prepareDense): all F_i^T; and stack, the transpose of its last rows, all w_i, d x k
+	// and k x d.
+	projected, combined               bool
+	project                           engine.Packed
+	back, centresT, weightsT, weights engine.Packed
 
 	stacking stackFactors
 }
@@ -67,7 +68,7 @@ func NewLowRankMixture(k, d, r int, mu, c []float32) *Mixture {
 // SetLowRank sets P_i = diag(w_i) + sign F_i^T F_i from the weights w (k x d), the factors f (k r x d, F_1
 // first) and sign 1 or -1. It reads the centres, too: call it once per update of any of them. w and f are
 // kept and must not change before the next call. It takes a copy and up to three packings of about k r d
-// numbers each, and two of k d. It does not check that P_i is positive definite.
+// numbers each, and up to three of k d. It does not check that P_i is positive definite.
 func (m *Mixture) SetLowRank(e *engine.Engine, w, f []float32, sign float32) {
 	m.check(e, "SetLowRank")
 	l, ok := m.precision.(*lowRank)
@@ -98,13 +99,8 @@ func (m *Mixture) SetLowRank(e *engine.Engine, w, f []float32, sign float32) {
 	cost := engine.ElementFlops((kr + k) * d)
 	*j = stackFactors{l: l, tasks: e.TasksFor(k, cost)}
 	e.Run(j, j.tasks, cost)
-	stack := engine.View(l.stack[:(kr+k)*d], kr+k, d)
-	e.PackLocked(&l.project, stack.T())
-	j.signed = true
-	e.Run(j, j.tasks, cost)
 	*j = stackFactors{}
-	e.PackLocked(&l.weightsT, engine.View(w, k, d).T())
-	l.combined = false
+	l.tier, l.projected, l.combined = e.Tier(), false, false
 }
 
 // columnsState says whether F_i^T is known since SetLowRank.
@@ -129,12 +125,20 @@ func (l *lowRank) columnsOf(worker *engine.Worker, i int) []float32 {
 	return columns
 }
 
-// prepareDense packs what combine and moveByPanels multiply with, once after SetLowRank. The sparse route does
-// without: it seldom multiplies, and then with the matrices as they lie.
-func (l *lowRank) prepareDense(e *engine.Engine) {
-	if !l.combined {
+// prepareDense packs what the products of the dense route multiply with, once after SetLowRank: those of
+// quadForms, and with moves those of the movement and of the backward pass, too. The sparse route does without: it
+// seldom multiplies, and then with the matrices as they lie.
+func (l *lowRank) prepareDense(e *engine.Engine, moves bool) {
+	k, d, kr := l.m.K, l.m.D, l.m.K*l.r
+	if !l.projected {
+		e.PackLocked(&l.project, engine.View(l.f[:kr*d], kr, d).T())
+		l.projected = true
+	}
+	if moves && !l.combined {
 		e.PackLocked(&l.back, l.stacked())
-		e.PackLocked(&l.weights, engine.View(l.w, l.m.K, l.m.D))
+		e.PackLocked(&l.centresT, l.stacked().Slice(kr, kr+k, 0, d).T())
+		e.PackLocked(&l.weightsT, engine.View(l.w, k, d).T())
+		e.PackLocked(&l.weights, engine.View(l.w, k, d))
 		l.combined = true
 	}
 }
@@ -150,12 +154,11 @@ func (l *lowRank) stackedRows() int { return l.m.K*l.r + l.m.K }
 // weightsOf returns w_i.
 func (l *lowRank) weightsOf(i int) []float32 { return l.w[i*l.m.D : (i+1)*l.m.D] }
 
-// stackFactors lays out the factors F_i, one component after the other, with -w_i mu_i below them all, and the
-// offsets -F_i mu_i; when signed it gives the factors their sign.
+// stackFactors lays out the factors F_i with their sign, one component after the other, with -w_i mu_i below them
+// all, and the offsets -F_i mu_i.
 type stackFactors struct {
-	l      *lowRank
-	tasks  int
-	signed bool
+	l     *lowRank
+	tasks int
 }
 
 // Run lays out some components.
@@ -163,12 +166,8 @@ func (j *stackFactors) Run(worker *engine.Worker, task int) {
 	l, k, d := j.l, j.l.m.K, j.l.m.D
 	lo, hi := engine.Part(k, j.tasks, task)
 	for i := lo; i < hi; i++ {
-		f := l.stack[i*l.r*d : (i+1)*l.r*d]
-		if j.signed {
-			worker.Scale(f, l.sign, f)
-			continue
-		}
-		copy(f, l.f[i*l.r*d:])
+		f := l.f[i*l.r*d : (i+1)*l.r*d]
+		worker.Scale(l.stack[i*l.r*d:(i+1)*l.r*d], l.sign, f)
 		row := l.stack[(k*l.r+i)*d : (k*l.r+i+1)*d]
 		worker.Multiply(row, l.weightsOf(i), l.m.mu(i))
 		worker.Scale(row, -1, row)
@@ -183,7 +182,7 @@ func repeated(x []float32, n int) engine.Matrix {
 	return engine.Matrix{Data: x, Rows: n, Cols: len(x), CS: 1}
 }
 
-func (l *lowRank) packedBy(e *engine.Engine) bool { return l.project.PackedBy(e) }
+func (l *lowRank) packedBy(e *engine.Engine) bool { return l.tier == e.Tier() }
 func (l *lowRank) made() int                      { return 0 }
 
 func (l *lowRank) plan(e *engine.Engine, rows, steps int, _ bool) Plan {
@@ -213,11 +212,29 @@ func (l *lowRank) run(j *ascentJob) { j.e.Run(j, j.plan.Blocks, j.plan.Flops) }
 
 // quadForms computes Z and q_i (row i of q, whose rows are qs apart) of the rows of x.
 func (l *lowRank) quadForms(worker *engine.Worker, z engine.Matrix, q []float32, qs int, x engine.Matrix) {
-	m, d, r := l.m, l.m.D, l.r
 	for b := range x.Rows {
 		copy(z.Row(b), l.offset)
 	}
 	worker.MatMulPacked(z, x, &l.project, true, nil)
+	l.squares(worker, z, q, qs, x)
+}
+
+// quadFormsOnce is quadForms without the packed factors: it packs the rows of x, which are fewer.
+func (l *lowRank) quadFormsOnce(worker *engine.Worker, z engine.Matrix, q []float32, qs int, x engine.Matrix) {
+	zT := worker.ScratchRows(slotG, z.Cols, z.Rows, z.Rows)
+	for i := range zT.Rows {
+		for b := range zT.Row(i) {
+			zT.Row(i)[b] = l.offset[i]
+		}
+	}
+	worker.MatMul(zT, engine.View(l.f[:zT.Rows*x.Cols], zT.Rows, x.Cols), x.T(), true)
+	worker.Transpose(z, zT)
+	l.squares(worker, z, q, qs, x)
+}
+
+// squares computes q_i, given Z.
+func (l *lowRank) squares(worker *engine.Worker, z engine.Matrix, q []float32, qs int, x engine.Matrix) {
+	m, d, r := l.m, l.m.D, l.r
 	const chunk = 8 // rows, which stay in the first-level cache
 	for b0 := 0; b0 < x.Rows; b0 += chunk {
 		b1 := min(b0+chunk, x.Rows)

@@ -20,8 +20,7 @@ func (l *lowRank) backward(
 	vjp, sum := &tr.jobs.lowRank, &grad.jobs.sum
 	*vjp = lowRankVJPJob{e: e, l: l, alpha: alpha, tr: tr, v: v, byPairs: byPairs,
 		blocks: vjpBlocks(e, tr.Rows, maxBlockRows, flops)}
-	*sum = sumGradients{e: e, l: l, tr: tr, grad: grad, parts: min(2*e.Threads(), e.Panels(m.D)), byPairs: byPairs,
-		pairs: pairs}
+	*sum = sumGradients{e: e, l: l, tr: tr, grad: grad, parts: min(2*e.Threads(), e.Panels(m.D))}
 	clear(grad.ones)
 	each := tr.Steps
 	if byPairs {
@@ -39,7 +38,9 @@ func (l *lowRank) backward(
 		tr.enter(false)
 		e.Run(vjp, vjp.blocks, cost)
 		tr.enter(true)
-		e.Run(sum, sum.parts, cost)
+		if !byPairs {
+			e.Run(sum, sum.parts, cost)
+		}
 		if t0 == 0 || tr.stopped() {
 			break
 		}
@@ -54,7 +55,10 @@ func (l *lowRank) backward(
 	}
 	finish := &grad.jobs.finish
 	cost := 2 * engine.ElementFlops(n*m.D)
-	*finish = finishGradients{l: l, grad: grad, tasks: e.TasksFor(m.K, cost)}
+	if byPairs {
+		cost += flops
+	}
+	*finish = finishGradients{l: l, grad: grad, tasks: e.TasksFor(m.K, cost), byPairs: byPairs, tr: tr, pairs: pairs}
 	e.Run(finish, finish.tasks, cost)
 	*finish = finishGradients{}
 }
@@ -184,9 +188,11 @@ func (l *lowRank) vjpByPanels(worker *engine.Worker, o *sumOperands, r0 int, vjp
 // comes from far away, is prefetched during the first product.
 func (l *lowRank) slopes(worker *engine.Worker, s, u, x, byX, y, z engine.Matrix) {
 	r, kr := l.r, l.m.K*l.r
-	worker.MatMulPacked(y, u, &l.project, false, x.Data[:x.Rows*x.Cols])
+	last := y.Slice(0, y.Rows, kr, y.Cols)
+	worker.MatMulPacked(y.Slice(0, y.Rows, 0, kr), u, &l.project, false, x.Data[:x.Rows*x.Cols])
+	worker.MatMulPacked(last, u, &l.centresT, false, nil)
 	multiplyRows(worker, byX, u, x)
-	worker.MatMulPacked(y.Slice(0, y.Rows, kr, y.Cols), byX, &l.weightsT, true, nil)
+	worker.MatMulPacked(last, byX, &l.weightsT, true, nil)
 	for i := range l.m.K {
 		si := s.Row(i)
 		if r > 0 {

@@ -8,19 +8,17 @@ import "dpnbench/engine"
 // weights squares = [-r]^T (U*X) + [-t]^T (X*X)/2. A task has some panels of columns, and some of the column
 // sums of vjp.
 type sumGradients struct {
-	e       *engine.Engine
-	l       *lowRank
-	tr      *Trajectory
-	grad    *Gradient
-	pairs   []pair // if byPairs
-	byPairs bool
-	t0, t1  int
-	parts   int
+	e      *engine.Engine
+	l      *lowRank
+	tr     *Trajectory
+	grad   *Gradient
+	t0, t1 int
+	parts  int
 }
 
 // Run sums some columns.
 func (j *sumGradients) Run(worker *engine.Worker, task int) {
-	tr, k, d, n := j.tr, j.l.m.K, j.l.m.D, j.l.stackedRows()
+	tr, n := j.tr, j.l.stackedRows()
 	lo, hi := engine.Part(n, j.parts, task)
 	ones := j.grad.ones[lo:hi]
 	for t := j.t1 - 1; t >= j.t0; t-- {
@@ -29,13 +27,7 @@ func (j *sumGradients) Run(worker *engine.Worker, task int) {
 			worker.Add(ones, ones, tr.vjp[at+lo:at+hi])
 		}
 	}
-	p0, p1 := engine.Part(j.e.Panels(d), j.parts, task)
-	if j.byPairs {
-		c0, c1 := p0*j.e.PanelCols(), min(p1*j.e.PanelCols(), d)
-		sums := engine.View(j.grad.sums, n, d).Slice(0, n, c0, c1)
-		j.addPairs(worker, sums, engine.View(j.grad.squares, k, d).Slice(0, k, c0, c1), c0)
-		return
-	}
+	p0, p1 := engine.Part(j.e.Panels(j.l.m.D), j.parts, task)
 	for t := j.t1 - 1; t >= j.t0 && !tr.stopped(); t-- {
 		o := j.l.sumOperands(j.e, tr, t-j.t0)
 		j.addProducts(worker, &o, p0, p1, t < tr.Steps-1)
@@ -63,59 +55,6 @@ func (j *sumGradients) addProducts(worker *engine.Worker, o *sumOperands, p0, p1
 	}
 }
 
-// addPairs makes the sums of a range of columns from c0 on, pair by pair.
-func (j *sumGradients) addPairs(worker *engine.Worker, sums, squares engine.Matrix, c0 int) {
-	for i := range sums.Rows {
-		clear(sums.Row(i))
-	}
-	for i := range squares.Rows {
-		clear(squares.Row(i))
-	}
-	for pairs := j.pairs; len(pairs) > 0 && !j.tr.stopped(); {
-		var same int
-		for same < len(pairs) && pairs[same].component == pairs[0].component && pairs[same].step == pairs[0].step {
-			same++
-		}
-		j.addSame(worker, pairs[:same], sums, squares, c0)
-		pairs = pairs[same:]
-	}
-}
-
-// addSame adds what the products add to the sums of one component in one step, from row to row: the same chains
-// without their zeros. The sums have columns from c0 on.
-func (j *sumGradients) addSame(worker *engine.Worker, pairs []pair, sums, squares engine.Matrix, c0 int) {
-	tr, r, d, n := j.tr, j.l.r, j.l.m.D, j.l.stackedRows()
-	i, kr, c1 := int(pairs[0].component), j.l.m.K*r, c0+sums.Cols
-	square := worker.Scratch(slotG, sums.Cols)
-	columns := func(of []float32, row int32) []float32 { return of[int(row)*d+c0 : int(row)*d+c1] }
-	weights := func(of []float32, row int32) []float32 { return of[int(row)*n : (int(row)+1)*n] }
-	for half, by := range [2][]float32{tr.vjp, tr.scaled} {
-		for _, p := range pairs {
-			x := columns(tr.X, p.row)
-			if half == 1 {
-				x = columns(tr.u, p.row)
-			}
-			by := weights(by, p.row)
-			for q := i * r; q < (i+1)*r; q++ {
-				worker.Axpy(by[q], x, sums.Row(q))
-			}
-			worker.Axpy(by[kr+i], x, sums.Row(kr+i))
-		}
-	}
-	for half, by := range [2][]float32{tr.scaled, tr.vjp} {
-		for _, p := range pairs {
-			x := columns(tr.X, p.row)
-			if half == 0 {
-				worker.Multiply(square, columns(tr.u, p.row), x)
-			} else {
-				worker.Scale(square, 0.5, x)
-				worker.Multiply(square, square, x)
-			}
-			worker.Axpy(weights(by, p.row)[kr+i], square, squares.Row(i))
-		}
-	}
-}
-
 // activePairs lists the pairs of a trajectory whose responsibility is not 0, component by component and the last
 // step first, unless they are more than a share of 1/sparseShare. Rows count through all steps.
 func (l *lowRank) activePairs(memory *threadMemory, tr *Trajectory) (list []pair, ok bool) {
@@ -139,38 +78,115 @@ func (l *lowRank) activePairs(memory *threadMemory, tr *Trajectory) (list []pair
 	return list, ok
 }
 
-// finishGradients puts the terms with mu_i into the gradient.
+// finishGradients puts the terms with mu_i into the gradient. If few responsibilities are above 0 it makes the sums
+// of sumGradients, too, of a component at a time, which stay in the cache.
 type finishGradients struct {
-	l     *lowRank
-	grad  *Gradient
-	tasks int
+	l       *lowRank
+	grad    *Gradient
+	tasks   int
+	byPairs bool
+	tr      *Trajectory // if byPairs
+	pairs   []pair
+}
+
+// componentSums are the sums of a component: those of its factors (r x d), and of its last column.
+type componentSums struct {
+	factors       engine.Matrix
+	last, squares []float32
 }
 
 // Run finishes some components.
 func (j *finishGradients) Run(worker *engine.Worker, task int) {
-	lo, hi := engine.Part(j.l.m.K, j.tasks, task)
+	l, k, d, r := j.l, j.l.m.K, j.l.m.D, j.l.r
+	lo, hi := engine.Part(k, j.tasks, task)
+	pairs := j.pairs
+	for len(pairs) > 0 && int(pairs[0].component) < lo {
+		pairs = pairs[1:]
+	}
 	for i := lo; i < hi; i++ {
-		j.component(worker, i)
+		s := componentSums{squares: j.grad.squares[i*d : (i+1)*d]}
+		if j.byPairs {
+			all := worker.ScratchRows(slotSum, r+1, d, d)
+			clear(all.Data[:(r+1)*d])
+			clear(s.squares)
+			s.factors, s.last = all.Slice(0, r, 0, d), all.Row(r)
+			pairs = j.addPairs(worker, i, pairs, &s)
+		} else {
+			s.factors = engine.View(j.grad.sums[i*r*d:(i+1)*r*d], r, d)
+			s.last = j.grad.sums[(k*r+i)*d : (k*r+i+1)*d]
+		}
+		l.finish(worker, i, j.grad, &s)
 	}
 }
 
-func (j *finishGradients) component(worker *engine.Worker, i int) {
-	l, m, grad := j.l, j.l.m, j.grad
-	d, r := m.D, l.r
+// addPairs makes the sums of component i from its pairs, the first ones, and returns the others.
+func (j *finishGradients) addPairs(worker *engine.Worker, i int, pairs []pair, s *componentSums) []pair {
+	n, r, kr := j.l.stackedRows(), j.l.r, j.l.m.K*j.l.r
+	for len(pairs) > 0 && int(pairs[0].component) == i && !j.tr.stopped() {
+		var same int
+		for same < len(pairs) && pairs[same].component == pairs[0].component && pairs[same].step == pairs[0].step {
+			vjp := j.tr.vjp[int(pairs[same].row)*n:]
+			ones := j.grad.ones[i*r : (i+1)*r]
+			worker.Add(ones, ones, vjp[i*r:(i+1)*r])
+			j.grad.ones[kr+i] += vjp[kr+i]
+			same++
+		}
+		j.addSame(worker, pairs[:same], s)
+		pairs = pairs[same:]
+	}
+	return pairs
+}
+
+// addSame adds what the products add to the sums of one component in one step, from row to row: the same chains
+// without their zeros.
+func (j *finishGradients) addSame(worker *engine.Worker, pairs []pair, s *componentSums) {
+	tr, r, d, n := j.tr, j.l.r, j.l.m.D, j.l.stackedRows()
+	i, kr := int(pairs[0].component), j.l.m.K*r
+	square := worker.Scratch(slotG, d)
+	row := func(of []float32, row int32, n int) []float32 { return of[int(row)*n : (int(row)+1)*n] }
+	for half, by := range [2][]float32{tr.vjp, tr.scaled} {
+		for _, p := range pairs {
+			x := row(tr.X, p.row, d)
+			if half == 1 {
+				x = row(tr.u, p.row, d)
+			}
+			by := row(by, p.row, n)
+			for q := range r {
+				worker.Axpy(by[i*r+q], x, s.factors.Row(q))
+			}
+			worker.Axpy(by[kr+i], x, s.last)
+		}
+	}
+	for half, by := range [2][]float32{tr.scaled, tr.vjp} {
+		for _, p := range pairs {
+			x := row(tr.X, p.row, d)
+			if half == 0 {
+				worker.Multiply(square, row(tr.u, p.row, d), x)
+			} else {
+				worker.Scale(square, 0.5, x)
+				worker.Multiply(square, square, x)
+			}
+			worker.Axpy(row(by, p.row, n)[kr+i], square, s.squares)
+		}
+	}
+}
+
+// finish puts the terms with mu_i into the gradient of component i.
+func (l *lowRank) finish(worker *engine.Worker, i int, grad *Gradient, s *componentSums) {
+	m, d, r := l.m, l.m.D, l.r
 	mu, w, dmu, dw := m.mu(i), l.weightsOf(i), grad.Mu[i*d:(i+1)*d], grad.W[i*d:(i+1)*d]
-	last := m.K*r + i
-	ones, sum := grad.ones[last], grad.sums[last*d:(last+1)*d] // -sum t, -(sum t X + sum r U)
-	copy(dw, sum)
+	ones := grad.ones[m.K*r+i] // -sum t; s.last is -(sum t X + sum r U)
+	copy(dw, s.last)
 	worker.Axpy(-0.5*ones, mu, dw)
 	worker.Multiply(dw, dw, mu)
-	worker.Sub(dw, grad.squares[i*d:(i+1)*d], dw)
-	copy(dmu, sum)
+	worker.Sub(dw, s.squares, dw)
+	copy(dmu, s.last)
 	worker.Axpy(-ones, mu, dmu)
 	worker.Multiply(dmu, dmu, w)
-	for row := i * r; row < (i+1)*r; row++ {
-		s := grad.sums[row*d : (row+1)*d]
-		worker.Axpy(-grad.ones[row], mu, s)
-		worker.Scale(grad.F[row*d:(row+1)*d], l.sign, s)
+	for q := range r {
+		row, at := i*r+q, s.factors.Row(q)
+		worker.Axpy(-grad.ones[row], mu, at)
+		worker.Scale(grad.F[row*d:(row+1)*d], l.sign, at)
 		worker.Axpy(l.sign*grad.ones[row], l.f[row*d:(row+1)*d], dmu)
 	}
 	worker.Scale(dmu, -1, dmu)

@@ -120,7 +120,7 @@ func (l *lowRank) takeFirstStep(worker *engine.Worker, j *sparseJob, r0, r1 int)
 	z := worker.ScratchRows(slotY, n, m.K*r, engine.PaddedLD(m.K*r))
 	both := worker.Scratch(slotDelta, 2*m.K*n)
 	q, res := both[:m.K*n], both[m.K*n:]
-	l.quadForms(worker, z, q, n, x)
+	l.quadFormsOnce(worker, z, q, n, x)
 	copy(res, q)
 	worker.Mixture(res, n, m.C, worker.Scratch(slotRowNumbers, n))
 	for b := r0; b < r1; b++ {

@@ -15,8 +15,8 @@ type precision interface {
 	plan(e *engine.Engine, rows, steps int, ends bool) Plan
 	// reshape makes room in a trajectory for what the backward pass needs beside r.
 	reshape(tr *Trajectory)
-	// prepareDense makes what only the dense route needs.
-	prepareDense(e *engine.Engine)
+	// prepareDense makes what only the dense route needs: without moves, for the potential alone.
+	prepareDense(e *engine.Engine, moves bool)
 	// run runs a job of the dense route by its plan.
 	run(j *ascentJob)
 	// step takes a block of rows through a step: it sets q, r and phi, and moves the rows.
