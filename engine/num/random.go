@@ -66,30 +66,52 @@ func (r *Rand) Uniform(dst []float32, lo, hi float32) {
 	}
 }
 
-// Normal fills dst with standard normal numbers, one number of the stream each.
+// Normal fills dst with standard normal numbers, one number of the stream each. 52 bits select a
+// probability p in (0, 1/2), the top bit the sign. At first all are made as if they lay in the middle of the
+// distribution, without a branch that would often be mispredicted, and then those in the tails again.
 func (r *Rand) Normal(dst []float32) {
-	for i := range dst {
-		u := r.Uint64()
-		// 52 bits select a probability p in (0, 1/2), the top bit the sign.
-		p := (float64(u&(1<<52-1)) + 0.5) * 0x1p-53
-		z := float32(normalQuantile(p))
-		if u>>63 != 0 {
-			z = -z
+	const block = 128
+	var at [block]uint8 // of those in the tails
+	var from [block]uint64
+	for ; len(dst) > 0; dst = dst[min(block, len(dst)):] {
+		tails := 0
+		for i := range dst[:min(block, len(dst))] {
+			u := r.Uint64()
+			q := probability(u) - 0.5
+			dst[i] = withSign(middleQuantile(q), u)
+			at[tails&(block-1)], from[tails&(block-1)] = uint8(i), u
+			tails += int(math.Float64bits(q+middle) >> 63)
 		}
-		dst[i] = z
+		for t, u := range from[:tails] {
+			dst[at[t]] = withSign(normalQuantile(probability(u)), u)
+		}
 	}
+}
+
+func probability(u uint64) float64 { return (float64(u&(1<<52-1)) + 0.5) * 0x1p-53 }
+
+// withSign is z, or -z if the top bit of u is set.
+func withSign(z float64, u uint64) float32 {
+	return math.Float32frombits(math.Float32bits(float32(z)) ^ uint32(u>>32)&(1<<31))
+}
+
+// middle is how far the middle of a distribution reaches on both sides of 1/2.
+const middle = 0.425
+
+// middleQuantile is normalQuantile of q + 1/2 for q >= -middle.
+func middleQuantile(q float64) float64 {
+	r := 0.180625 - float64(q*q)
+	num := float64(float64(float64(float64(float64(59.109374720*r)+159.29113202)*r)+50.434271938)*r) + 3.3871327179
+	den := float64(float64(float64(float64(float64(67.187563600*r)+78.757757664)*r)+17.895169469)*r) + 1
+	return q * num / den
 }
 
 // normalQuantile returns the p-quantile of the standard normal distribution for 0 < p <= 1/2, which is
 // not positive: algorithm AS 241, PPND7 (Wichura, Applied Statistics 37, 1988), about seven digits. Each
 // product is rounded explicitly before it is added, so that no compiler fuses the two.
 func normalQuantile(p float64) float64 {
-	q := p - 0.5
-	if q >= -0.425 {
-		r := 0.180625 - float64(q*q)
-		num := float64(float64(float64(float64(float64(59.109374720*r)+159.29113202)*r)+50.434271938)*r) + 3.3871327179
-		den := float64(float64(float64(float64(float64(67.187563600*r)+78.757757664)*r)+17.895169469)*r) + 1
-		return q * num / den
+	if q := p - 0.5; q >= -middle {
+		return middleQuantile(q)
 	}
 	r := math.Sqrt(-float64(Log32(float32(p))))
 	if r <= 5 {
