@@ -69,13 +69,24 @@ func (w *window) cost(images, out int) (flops, elements float64) {
 }
 
 // frame copies the channels of an image into their frames, whose padding is zero.
-func (w *window) frame(to, image []float32) {
-	s, at := w.stride(), w.padding*(w.stride()+1)
+func (w *window) frame(t *engine.Worker, to, image []float32) {
+	s, at, n := w.stride(), w.padding*(w.stride()+1), w.rows*w.cols
 	for c := range w.channels {
-		for r := range w.rows {
-			copy(to[at+r*s:at+r*s+w.cols], image[(c*w.rows+r)*w.cols:])
-		}
+		copyRows(t, to[at:], s, image[c*n:(c+1)*n], w.cols, w.cols)
 		at += w.plane()
+	}
+}
+
+// copyRows copies rows of n floats, which begin ds and ss floats apart, as many as src or dst has.
+func copyRows(t *engine.Worker, dst []float32, ds int, src []float32, ss, n int) {
+	rows := min((len(dst)-n)/ds, (len(src)-n)/ss) + 1
+	if n <= 32 {
+		t.CopyRows(engine.Matrix{Data: dst, Rows: rows, Cols: n, RS: ds, CS: 1},
+			engine.Matrix{Data: src, Rows: rows, Cols: n, RS: ss, CS: 1})
+		return
+	}
+	for r := range rows {
+		copy(dst[r*ds:r*ds+n], src[r*ss:])
 	}
 }
 
@@ -96,20 +107,13 @@ func (w *window) interleave(t *engine.Worker, to, image, work []float32) {
 		t.Transpose(engine.View(work, pixels, w.channels), engine.View(image, w.channels, pixels))
 		image = work
 	}
-	n, at, step := w.channels*w.cols, w.place(w.padding, w.padding), w.patchStride()
-	for r := 0; r < len(image); r += n {
-		copy(to[at:at+n], image[r:r+n])
-		at += step
-	}
+	copyRows(t, to[w.place(w.padding, w.padding):], w.patchStride(), image, w.channels*w.cols, w.channels*w.cols)
 }
 
 // separate is the inverse of interleave.
 func (w *window) separate(t *engine.Worker, image, from, work []float32) {
-	n, at, step := w.channels*w.cols, w.place(w.padding, w.padding), w.patchStride()
-	for r := 0; r < len(work); r += n {
-		copy(work[r:r+n], from[at:at+n])
-		at += step
-	}
+	n := w.channels * w.cols
+	copyRows(t, work, n, from[w.place(w.padding, w.padding):], w.patchStride(), n)
 	pixels := w.rows * w.cols
 	t.Transpose(engine.View(image, w.channels, pixels), engine.View(work, pixels, w.channels))
 }
@@ -178,7 +182,7 @@ func (w *window) convolve(e *engine.Engine, weights, images engine.Matrix,
 			x[size+j] = 1
 		}
 		for i := lo; i < hi; i++ {
-			w.frame(x, images.Row(i))
+			w.frame(t, x, images.Row(i))
 			t.MatMulAt(c, weights, x, w.at, false)
 			take(t, i, c)
 		}

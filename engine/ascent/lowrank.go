@@ -222,9 +222,10 @@ func (l *lowRank) quadForms(worker *engine.Worker, z engine.Matrix, q []float32,
 // quadFormsOnce is quadForms without the packed factors: it packs the rows of x, which are fewer.
 func (l *lowRank) quadFormsOnce(worker *engine.Worker, z engine.Matrix, q []float32, qs int, x engine.Matrix) {
 	zT := worker.ScratchRows(slotG, z.Cols, z.Rows, z.Rows)
-	for i := range zT.Rows {
-		for b := range zT.Row(i) {
-			zT.Row(i)[b] = l.offset[i]
+	for i, v := range l.offset {
+		row := zT.Row(i)
+		for b := range row {
+			row[b] = v
 		}
 	}
 	worker.MatMul(zT, engine.View(l.f[:zT.Rows*x.Cols], zT.Rows, x.Cols), x.T(), true)
