@@ -106,18 +106,23 @@ func (a *app) fetch(ctx context.Context, name, out string, mirrors []string) err
 	if mirrors == nil {
 		mirrors = usual
 	}
-	fetching, report := "", func(int, int) {}
-	progress := func(name string, done, total int64) {
-		if name != fetching {
-			fetching, report = name, a.phase(name)
-		}
-		report(int(done), int(total))
-	}
-	err := fetch.Files(ctx, out, fetch.Options{Files: wanted, Mirrors: mirrors, Progress: progress})
-	a.progress.end()
-	if err != nil {
+	if err := a.download(ctx, out, wanted, mirrors); err != nil {
 		return err
 	}
 	a.printf("%s is in %s\n", source.Title(name), out)
 	return a.writeJSON(map[string]string{"folder": out})
+}
+
+// download fetches files and shows how far each of them is.
+func (a *app) download(ctx context.Context, out string, files []fetch.File, mirrors []string) error {
+	fetching, report := "", func(int, int) {}
+	progress := func(name string, done, total int64) {
+		if name != fetching {
+			short, _, _ := strings.Cut(name, "-idx") // train-images, for a narrow terminal
+			fetching, report = name, a.phase(short)
+		}
+		report(int(done), int(total))
+	}
+	defer a.progress.end()
+	return fetch.Files(ctx, out, fetch.Options{Files: files, Mirrors: mirrors, Progress: progress})
 }

@@ -179,8 +179,8 @@ func (p *progress) erase() {
 func (x *phase) line(width int, now time.Time) string {
 	elapsed := now.Sub(x.begun)
 	if x.all <= 0 {
-		head := fmt.Sprintf("%s %c", x.what, `|/-\`[x.turn%4])
-		return shortened(head+"  "+duration(elapsed), head, width)
+		mark := fmt.Sprintf(" %c", `|/-\`[x.turn%4])
+		return x.named(mark, "  "+duration(elapsed), width)
 	}
 	done, detail, left := float64(x.done), "", ""
 	rate := x.pace
@@ -198,7 +198,8 @@ func (x *phase) line(width int, now time.Time) string {
 		done += min(rate*now.Sub(x.reported).Seconds(), mostGuessed*float64(x.next))
 	}
 	share := min(max(done/float64(x.all), 0), 1)
-	head := fmt.Sprintf("%s %3d%%", x.what, int(100*share))
+	mark := fmt.Sprintf(" %3d%%", int(100*share))
+	head := x.what + mark
 	spent := "  " + duration(elapsed)
 	if left != "" {
 		spent += ", " + left
@@ -211,18 +212,17 @@ func (x *phase) line(width int, now time.Time) string {
 			return head + " |" + strings.Repeat("█", full) + strings.Repeat(" ", room-full) + "|" + tail
 		}
 	}
-	return shortened(head+left, head, width)
+	return x.named(mark, left, width)
 }
 
-// shortened returns the first of two texts that fits into width columns, or the beginning of the second.
-func shortened(long, short string, width int) string {
-	switch {
-	case columnsOf(long) <= width:
-		return long
-	case columnsOf(short) <= width:
-		return short
+// named returns the name of the phase, a mark and, if there is room in width columns, more. The mark stays longest: it
+// says that the work goes on.
+func (x *phase) named(mark, more string, width int) string {
+	room := width - columnsOf(mark)
+	if columnsOf(x.what+more) <= room {
+		return x.what + mark + more
 	}
-	return firstColumns(short, width)
+	return firstColumns(firstColumns(x.what, max(room, 0))+mark, width)
 }
 
 // duration formats a time of work: 12 s, 3 min 05 s, 2 h 07 min.

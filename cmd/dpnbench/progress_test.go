@@ -23,8 +23,9 @@ func TestProgressLine(t *testing.T) {
 	}{
 		{phase{what: "draw digits", begun: begun, turn: 1}, 80, 3 * time.Second, "draw digits /  3 s"},
 		{phase{what: "draw digits", begun: begun}, 14, time.Second, "draw digits |"},
-		{phase{what: "draw digits", begun: begun}, 5, time.Second, "draw "},
-		{phase{what: "手書き数字", begun: begun}, 5, time.Second, "手書"},
+		{phase{what: "draw digits", begun: begun}, 5, time.Second, "dra |"},
+		{phase{what: "手書き数字", begun: begun}, 5, time.Second, "手 |"},
+		{phase{what: "draw digits", begun: begun}, 1, time.Second, " "},
 		{phase{what: "check", all: 4, begun: begun}, 30, 2 * time.Second, "check   0% |            |  2 s"},
 		{training, 200, 10 * time.Second, "epoch 3 of 10  25% |" + strings.Repeat("█", 10) + strings.Repeat(" ", 30) +
 			"|  loss 0.1372  3,200/s  10 s, 30 s left"},
@@ -34,6 +35,7 @@ func TestProgressLine(t *testing.T) {
 		{training, 45, 10 * time.Second, "epoch 3 of 10  25% |███          |  30 s left"},
 		{training, 29, 10 * time.Second, "epoch 3 of 10  25%  30 s left"},
 		{training, 20, 10 * time.Second, "epoch 3 of 10  25%"},
+		{training, 12, 10 * time.Second, "epoch 3  25%"},
 		{training, 59, 99 * time.Second, "epoch 3 of 10  25% |██        |  loss 0.1372  3,200/s  99 s"}, // overdue
 		// Half of the second quarter, at the pace of the first; then no further than nine tenths of it.
 		{seeds, 48, 15 * time.Second, "seed  37% |███████            |  15 s, 25 s left"},

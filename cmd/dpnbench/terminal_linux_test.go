@@ -3,27 +3,32 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"unicode"
 
+	"dpnbench/dataset/fetch"
 	"dpnbench/dpn"
 	"dpnbench/dpn/safetensors"
 	"dpnbench/internal/longtest"
 	"dpnbench/internal/pty"
 )
 
-// onTerminal runs a command line on a terminal, whose line of progress is drawn at every report, however short the work
-// is, and returns everything that was written.
-func onTerminal(t *testing.T, columns int, args ...string) string {
+// shownBy does some work on a terminal, whose line of progress is drawn at every report, however short the work is, and
+// returns everything that was written.
+func shownBy(t *testing.T, columns int, work func(*app)) string {
 	t.Helper()
 	program, screen, err := pty.Open(40, columns)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -40,11 +45,11 @@ func onTerminal(t *testing.T, columns int, args ...string) string {
 	}()
 	a := newApp(program, program)
 	a.progress.every = 0
-	status := a.run(context.Background(), args)
+	work(a)
 	program.Close()
 	out := <-shown
-	if status != exitDone {
-		t.Fatalf("dpnbench %s: status %d, shown %q", strings.Join(args, " "), status, out)
+	if t.Failed() {
+		t.Fatalf("shown %q", out)
 	}
 	return out
 }
@@ -63,10 +68,21 @@ type shownCommand struct {
 	shown []string // among what is printed
 }
 
-// run checks that no line is wider than the terminal, and that each bar ends at 100%. It returns what was shown.
+// run runs the command, checks what it shows, and returns that.
 func (c shownCommand) run(t *testing.T, columns int) (out string) {
 	t.Helper()
-	out = onTerminal(t, columns, c.args...)
+	out = shownBy(t, columns, func(a *app) {
+		if status := a.run(context.Background(), c.args); status != exitDone {
+			t.Errorf("dpnbench %s: status %d", strings.Join(c.args, " "), status)
+		}
+	})
+	c.check(t, columns, out)
+	return out
+}
+
+// check checks that no line is wider than the terminal, and that each bar ends at 100%.
+func (c shownCommand) check(t *testing.T, columns int, out string) {
+	t.Helper()
 	for _, want := range c.shown {
 		if !strings.Contains(out, want) {
 			t.Errorf("%v in %d columns: does not show %q", c.args, columns, want)
@@ -87,12 +103,10 @@ func (c shownCommand) run(t *testing.T, columns int) (out string) {
 			t.Errorf("%v in %d columns: bar %q ends at %q%%", c.args, columns, bar, ends[bar])
 		}
 	}
-	return out
 }
 
 // TestTerminal runs commands on a narrow, a usual and a wide terminal: on the others than the narrow one, where they
-// have more room, the slower ones run only with the long tests. TestDemo has demo. data fetch is not among them: it
-// takes only the published files.
+// have more room, the slower ones run only with the long tests. TestDemo has demo.
 func TestTerminal(t *testing.T) {
 	long(t)
 	t.Setenv("TERM", "xterm")
@@ -137,6 +151,29 @@ func TestTerminal(t *testing.T) {
 		for _, c := range commands {
 			c.run(t, columns)
 		}
+	}
+}
+
+// TestTerminalFetch downloads files with long names, as those of MNIST, which alone "data fetch" takes.
+func TestTerminalFetch(t *testing.T) {
+	long(t)
+	t.Setenv("TERM", "xterm")
+	served := fstest.MapFS{"train-images-idx3-ubyte.gz": {Data: make([]byte, 300_000)},
+		"t10k-labels-idx1-ubyte.gz": {Data: []byte{1}}}
+	server := httptest.NewServer(http.FileServerFS(served))
+	defer server.Close()
+	var files []fetch.File
+	for name, f := range served {
+		files = append(files, fetch.File{Name: name, Size: int64(len(f.Data)),
+			SHA256: fmt.Sprintf("%x", sha256.Sum256(f.Data))})
+	}
+	c := shownCommand{args: []string{"data", "fetch"}, bars: []string{"train", "t10k"}, shown: []string{"100%"}}
+	for _, columns := range []int{30, 80, 200} {
+		c.check(t, columns, shownBy(t, columns, func(a *app) {
+			if err := a.download(context.Background(), t.TempDir(), files, []string{server.URL}); err != nil {
+				t.Error(err)
+			}
+		}))
 	}
 }
 
