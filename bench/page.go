@@ -151,6 +151,9 @@ func (p *page) sections() ([]report.Section, error) {
 	return out, add("reading", "How to read this")
 }
 
+// OneTier says whether all rows have the same tier: then the table leaves it out.
+func (p *page) OneTier() bool { return len(p.tiers) == 1 }
+
 // order finds the tiers and threads of the rows, the limits and the row to quote.
 func (p *page) order() {
 	for i := range p.Results {

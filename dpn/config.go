@@ -166,14 +166,14 @@ func (c Config) Validate() error {
 		return nil
 	}
 	errs := []error{
-		choice("extractor", c.Extractor, "identity", "linear", "mlp", "conv", "conv3"),
+		choice("extractor", c.Extractor, Extractors()...),
 		between("components", c.Components, 1, 100000),
 		between("steps", c.Steps, 0, 100000),
 		choice("form", c.Form, potential.Forms()...),
 		moderate("scale", c.Scale),
 		moderate("alpha", c.Alpha),
 		choice("init", c.Init, Inits()...),
-		choice("gradient", c.Gradient, "exact", "detached"),
+		choice("gradient", c.Gradient, Gradients()...),
 		between("epochs", c.Epochs, 1, 1000000),
 		between("max-updates", c.MaxUpdates, 0, math.MaxInt32),
 		between("batch", c.Batch, 1, 1<<20),
@@ -296,6 +296,9 @@ func (c Config) learningRate(group string) float64 {
 	}
 	return c.LR
 }
+
+// Gradients lists the kinds of gradient.
+func Gradients() []string { return []string{"exact", "detached"} }
 
 // denoisesOnce says whether the denoised features never change, so that they are computed once.
 func (c Config) denoisesOnce() bool { return c.Gradient == "detached" && c.NoiseMax == 0 }

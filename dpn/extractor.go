@@ -14,6 +14,9 @@ import (
 // extractorKey is where the keys of the extractor's tensors begin.
 const extractorKey = "feature_extractor"
 
+// Extractors lists the kinds of extractors.
+func Extractors() []string { return []string{"identity", "linear", "mlp", "conv", "conv3"} }
+
 // Layers makes the layers that turn samples of a shape into features, their weights zero, and
 // counts the features. Keys are those of PyTorch: extractorKey is an nn.Linear for the
 // extractor linear, an nn.Sequential of Linear and ReLU for mlp, and for conv one of Conv2d,

@@ -242,10 +242,10 @@ func bandKey(text string, c color.NRGBA) key {
 
 // lawText is the law in one line of the legend.
 func lawText(law *Law) string {
-	s := "law fitted: ρ = " + format.Significant(law.Rho)
+	s := "law fitted: ρ = " + format.Factor(law.Rho)
 	if law.RhoCI != (Interval{}) {
-		s += fmt.Sprintf(" (%.0f%% CI %s to %s)", 100*law.Confidence, format.Significant(law.RhoCI.Low),
-			format.Significant(law.RhoCI.High))
+		s += fmt.Sprintf(" (%.0f%% CI %s to %s)", 100*law.Confidence, format.Factor(law.RhoCI.Low),
+			format.Factor(law.RhoCI.High))
 	}
 	if finite(law.Pearson) {
 		s += ", r = " + format.Number(law.Pearson, 3)

@@ -196,7 +196,7 @@ func (p *placed) align(to placed) {
 	}
 	angle, sign, what := math.Atan2(yx-xy, xx+yy), 1.0, "turned by"
 	if math.Hypot(yx+xy, xx-yy) > math.Hypot(yx-xy, xx+yy) {
-		angle, sign, what = math.Atan2(yx+xy, xx-yy), -1, "mirrored and turned by"
+		angle, sign, what = math.Atan2(yx+xy, xx-yy), -1, "mirrored, turned by"
 	}
 	degrees := math.Round(angle * 180 / math.Pi)
 	if degrees == 0 && sign > 0 {
@@ -217,7 +217,7 @@ func (p placed) plot(glyphs map[uint16]draw.GlyphStyle) *axes.Plot {
 	out := newPlot(p.Title, axis(0), "")
 	switch {
 	case p.turned != "":
-		out.X.Label.Text = fmt.Sprintf("PC 1 and PC 2 (%s%% of variance), %s",
+		out.X.Label.Text = fmt.Sprintf("PC 1 and 2 (%s%% of variance), %s",
 			format.Number(100*(p.Explained[0]+p.Explained[1]), 1), p.turned)
 	case p.Components > 1:
 		out.Y.Label.Text = axis(1)

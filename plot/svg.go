@@ -26,7 +26,8 @@ type Embedded struct {
 
 // Embed draws f for a page. Each image is as wide as its container, a single image to screen readers, which
 // read the title and alt (empty: a description of the data), and has no ids, so that any number of figures can
-// share a page. A wide figure is drawn for the whole width of a page, others and panels for a third of it.
+// share a page. A wide figure is drawn for the whole width of a page, others for a third of it, panels for a third or,
+// if they are four, a quarter.
 func Embed(f Figure, alt string, wide bool) (Embedded, error) {
 	out := Embedded{Title: f.heading()}
 	var err error
@@ -66,8 +67,12 @@ func (e *Embedded) addPanels(p panelled, alt string, describe func() string) err
 			return err
 		}
 	}
+	width := pageWidth
+	if len(g.plots) == 4 { // a page has room for all in a row, a quarter of its width for each
+		width = wideWidth / 4
+	}
 	for i := range g.plots {
-		d, name := g.panel(i, pageWidth)
+		d, name := g.panel(i, width)
 		if i == 0 {
 			name = named(e.Title, named(name, cmp.Or(alt, describe())))
 		}

@@ -169,6 +169,14 @@ func intervalCell(ci []separation.Float) string {
 	return cell(float64(ci[0])) + " to " + cell(float64(ci[1]))
 }
 
+// factorsCell is intervalCell of a factor.
+func factorsCell(ci []separation.Float) string {
+	if len(ci) != 2 {
+		return "–"
+	}
+	return format.Factor(float64(ci[0])) + " to " + format.Factor(float64(ci[1]))
+}
+
 // limitCell prints the estimate of D for N → ∞, or a dash.
 func limitCell(l separation.Layer) string {
 	if l.FuzzinessLimit == nil {
@@ -292,11 +300,17 @@ func (a Analysis) fuzzinessSentence() string {
 		"denoised", l.Fuzziness, "limit", limit, "ci", l.FuzzinessCI)
 }
 
+// smallChange is the share of D by which an ascent that hardly changes it may change it: less than the sampling
+// noise of thousands of images.
+const smallChange = 0.01
+
 // stepsSentence says whether D falls at every step, and whether it follows the law.
 func (a Analysis) stepsSentence() string {
 	s := a.Study
 	falls, n := 0, len(s.Steps)-1
+	var change float64 // the largest, relative
 	for t := range n {
+		change = max(change, math.Abs(float64(s.Steps[t+1].Fuzziness/s.Steps[0].Fuzziness)-1))
 		if s.Steps[t+1].Fuzziness < s.Steps[t].Fuzziness {
 			falls++
 		}
@@ -304,6 +318,9 @@ func (a Analysis) stepsSentence() string {
 	fall := a.text().Say("steps fall", "falls", falls, "steps", n)
 	law := s.StepsLaw
 	switch {
+	case change < smallChange: // no if one is not a number
+		return a.text().Say("steps hardly change", "steps", n, "factor",
+			s.Steps[n].Fuzziness/s.Steps[0].Fuzziness)
 	case law == nil:
 		return a.text().Say("steps without logarithm", "fall", fall)
 	case law.Points < leastPoints:
@@ -405,7 +422,7 @@ func lawTable(laws []NamedLaw) Table {
 		{"95% interval", true}, {"Pearson r", true}, {Name: "shape"}, {Name: "follows the law"}}}
 	for _, l := range laws {
 		t.Rows = append(t.Rows, Row{Cells: []string{
-			l.Over, fmt.Sprint(l.Law.Points), cell(l.Law.Rho), intervalCell(l.Law.RhoCI),
+			l.Over, fmt.Sprint(l.Law.Points), format.Factor(l.Law.Rho), factorsCell(l.Law.RhoCI),
 			cell(float64(l.Law.Pearson)), l.Law.Shape(), l.reasoned(),
 		}})
 	}

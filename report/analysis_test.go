@@ -116,7 +116,7 @@ func TestAnalysisWithoutImages(t *testing.T) {
 		"Left out, because they need features that are pixels: the centres, variance "+
 			"of each pixel, centres before and after training.",
 		"the image is the input at every step", "6 from linear "+
-			"layers", "too few points to test")
+			"layers", "The ascent hardly changes D: its step multiplies it by")
 	none := studied(t, func(c *dpn.Config) { c.Steps, c.Gradient = 0, "detached" })
 	page = analysisHTML(t, none)
 	contains(t, page, "Left out, because there are no ascent steps: D over the ascent steps.",
@@ -172,6 +172,8 @@ func TestAnalysisSummary(t *testing.T) {
 		{[]float64{1, 2, 4, 8.1, 16},
 			"at none of the 4 ascent steps but does not follow the law of equi-separation: the 95% interval of the " +
 				"factor"},
+		{[]float64{15.1, 15.09, 15.08, 15.07}, "The ascent hardly changes D: its 3 steps together multiply it by 0.9980."},
+		{[]float64{16, 8, 4, 2, 16}, "D falls at 3 of the 4"},
 		{[]float64{9, 5, 6, 2, 3, 1}, "D falls at 3 of the 5 ascent steps"},
 		{[]float64{2, 1, 0, 1}, "no logarithm"},
 		{[]float64{4, 2}, "D falls in the single ascent step; these are too few"},

@@ -95,7 +95,7 @@ type List []string
 // Markup is HTML that the caller has escaped.
 type Markup htmltemplate.HTML
 
-// Table is a table, which scrolls in its own box on a narrow screen.
+// Table is a table, which scrolls in its own box on a narrow screen. One without rows is left out.
 type Table struct {
 	Caption string
 	Columns []Column
@@ -290,11 +290,14 @@ func (l List) view(*builder) (blockView, error) { return blockView{List: l}, nil
 const longCell = 32
 
 func (t Table) view(b *builder) (blockView, error) {
-	b.tables++
-	v := tableView{Table: t, ID: fmt.Sprintf("table-%d", b.tables)}
 	if len(t.Columns) == 0 {
 		return blockView{}, fmt.Errorf("table %q has no columns", t.Caption)
 	}
+	if len(t.Rows) == 0 {
+		return blockView{}, nil
+	}
+	b.tables++
+	v := tableView{Table: t, ID: fmt.Sprintf("table-%d", b.tables)}
 	if n := len(t.Columns) * len(t.Rows); n > mostTableCells {
 		return blockView{}, fmt.Errorf("table %q has %s cells: want at most %s",
 			t.Caption, format.Thousands(n), format.Thousands(mostTableCells))

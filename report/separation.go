@@ -86,6 +86,9 @@ func (s Separation) loads() (Shown, error) {
 	if len(s.Depth.Loads) == 0 {
 		return Shown{}, errors.New("D does not fall from the first layer to the last")
 	}
+	if len(s.Depth.Loads) == 1 {
+		return Shown{}, errors.New("the second of two layers has the whole load")
+	}
 	load := plot.Series{Name: "share of the fall of log D", Colour: 0}
 	for i, l := range s.Depth.Loads {
 		p := plot.Point{X: float64(i + 1), Y: l.Share}
@@ -228,6 +231,8 @@ func (s Separation) summary() []string {
 	out := []string{text.Say("depth summary", "first", first.Fuzziness, "firstName", first.Name, "last", last.Fuzziness,
 		"lastName", last.Name)}
 	switch law := s.Depth.Law; {
+	case law == nil && len(s.Depth.Layers) >= leastPoints:
+		out = append(out, text.Say("depth without logarithm"))
 	case law == nil || law.Points < leastPoints:
 		out = append(out, text.Say("depth too few"))
 	case law.Follows():

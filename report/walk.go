@@ -144,9 +144,12 @@ func (w Walk) view(b *builder) (blockView, error) {
 	return blockView{Walk: &v}, nil
 }
 
+// leastBar is the least responsibility that is not printed as 0.000.
+const leastBar = 0.0005
+
 // top returns the names of the components with the largest responsibilities over all steps,
 // largest first, and their responsibilities at each step. The last entry is the sum of the
-// others.
+// others, unless there are none.
 func (w Walk) top(r [][]float32) (names []string, rows [][]float64) {
 	k := len(r[0])
 	most := make([]float32, k)
@@ -158,9 +161,9 @@ func (w Walk) top(r [][]float32) (names []string, rows [][]float64) {
 		}
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(most[j], most[i]) })
-	shown := k
-	if k > walkBars {
-		shown = walkBars - 1
+	shown := 1
+	for shown < k && most[order[shown]] >= leastBar && (shown < walkBars-1 || k <= walkBars) {
+		shown++
 	}
 	for _, i := range order[:shown] {
 		name := fmt.Sprint("component ", i)

@@ -20,10 +20,10 @@ import (
 var choices = map[string]func() []string{
 	"preset":    dpn.Presets,
 	"presets":   dpn.Presets,
-	"extractor": fixed("identity", "linear", "mlp", "conv", "conv3"),
+	"extractor": dpn.Extractors,
 	"form":      potential.Forms,
 	"init":      dpn.Inits,
-	"gradient":  fixed("exact", "detached"),
+	"gradient":  dpn.Gradients,
 	"optimiser": fixed(dpn.Adam, dpn.Adadelta),
 	"schedule":  fixed(layer.Constant, layer.Cosine, layer.Decay),
 	"centre":    dataset.Centrings,
@@ -95,6 +95,20 @@ func completions(c *cobra.Command) {
 	for _, s := range c.Commands() {
 		completions(s)
 	}
+}
+
+// dataArgument completes the data that a command takes as its argument: a name or a file.
+func dataArgument(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var list []string
+	for _, v := range dataNames() {
+		if strings.HasPrefix(v, typed) {
+			list = append(list, v)
+		}
+	}
+	return list, cobra.ShellCompDirectiveDefault
 }
 
 // completed returns the values of a flag that go on from what is typed; of a list, its last element.

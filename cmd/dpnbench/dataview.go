@@ -57,7 +57,7 @@ each channel of images, or of each feature. --mosaic draws the first images of e
 		Example: `  dpnbench data info mnist --mosaic mnist.png
   dpnbench data info iris.csv --label species --test-share 0.2
   dpnbench data info photos --size 32x32`,
-		Args: oneSpec("data info"),
+		Args: oneSpec("data info"), ValidArgsFunction: dataArgument,
 		RunE: func(c *cobra.Command, args []string) error { return v.info(c.Context(), args[0]) },
 	}
 	v.addTo(c)
@@ -75,7 +75,7 @@ y_train, x_test and y_test (images as uint8, channels last; vectors as float32; 
 the numbers of the classes), class_names and feature_names.`,
 		Example: `  dpnbench data convert photos --size 32x32 --test-share 0.2 --out photos.npz
   dpnbench train --data photos.npz`,
-		Args: oneSpec("data convert"),
+		Args: oneSpec("data convert"), ValidArgsFunction: dataArgument,
 		RunE: func(c *cobra.Command, args []string) error { return v.convert(c.Context(), args[0]) },
 	}
 	v.addTo(c)

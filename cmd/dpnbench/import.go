@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"dpnbench/dataset"
@@ -55,8 +56,8 @@ func importCommand(a *app) *cobra.Command {
 	f.StringVar(&i.out, "out", "", "model `FILE` to write")
 	f.IntVar(&i.reference.Steps, "steps", p.Steps, "`N` ascent steps")
 	f.BoolVar(&i.reference.LayerNorm, "layer-norm", p.LayerNorm, "features are normalised (LayerNorm)")
-	f.Float64Var(&i.mean, "mean", float64(p.Norm.Mean[0]), "`MEAN` that is subtracted from grey levels or features")
-	f.Float64Var(&i.std, "std", float64(p.Norm.Std[0]), "standard `DEVIATION` by which they are divided")
+	f.Float64Var(&i.mean, "mean", shortFloat(p.Norm.Mean[0]), "`MEAN` that is subtracted from grey levels or features")
+	f.Float64Var(&i.std, "std", shortFloat(p.Norm.Std[0]), "standard `DEVIATION` by which they are divided")
 	f.StringVar(&i.data, "data", "mnist", "`NAME` of the samples: digits, mnist, or a file or folder")
 	return c
 }
@@ -137,4 +138,10 @@ func (i *importing) report(r imported) {
 		i.note("not part of the network, ignored: %s\n", strings.Join(r.Ignored, ", "))
 	}
 	i.printf("%s written (%s)\n", r.Model, format.Count(r.Parameters, "parameter"))
+}
+
+// shortFloat is the number with the fewest digits that is rounded to v: 0.1307, not 0.1307000070810318.
+func shortFloat(v float32) float64 {
+	f, _ := strconv.ParseFloat(shortest(v), 64) // of a number that was printed
+	return f
 }

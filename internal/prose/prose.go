@@ -46,6 +46,8 @@ func ParseAs(files fs.FS, pattern string, change func(text string) string) Set {
 		"percent":   percent,
 		"thousands": format.Thousands,
 		"count":     format.CountThousands,
+		"factor":    func(v any) string { return format.Factor(float(v)) },
+		"factors":   func(ci any) string { return ends(ci, format.Factor) },
 		"interval":  func(ci any) string { return ends(ci, Num) },
 		"percents":  func(ci any) string { return ends(ci, func(v float64) string { return percent(v) }) },
 		"list":      func(words []string) string { return strings.Join(words, ", ") },
