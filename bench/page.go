@@ -101,6 +101,7 @@ type page struct {
 	Marked  int      // rows
 	Marks   []MarkKind
 	Example *Result // a row to quote
+	OneTier bool    // all rows have the same: the table leaves it out
 
 	tiers   []string // of the rows, fastest first
 	threads []int    // of the rows
@@ -151,9 +152,6 @@ func (p *page) sections() ([]report.Section, error) {
 	return out, add("reading", "How to read this")
 }
 
-// OneTier says whether all rows have the same tier: then the table leaves it out.
-func (p *page) OneTier() bool { return len(p.tiers) == 1 }
-
 // order finds the tiers and threads of the rows, the limits and the row to quote.
 func (p *page) order() {
 	for i := range p.Results {
@@ -167,6 +165,7 @@ func (p *page) order() {
 	}
 	slices.Sort(p.threads)
 	slices.SortStableFunc(p.tiers, func(a, b string) int { return cmp.Compare(tierColour(a), tierColour(b)) })
+	p.OneTier = len(p.tiers) == 1
 	p.limits()
 	p.Marks = MarkKinds(p.Results)
 	for i := range p.Results {

@@ -70,7 +70,7 @@ func (b Bars) layout(width vg.Length) (drawing, error) {
 	p.X.Min, p.X.Max = 0, 1.15*longest // room for the numbers at the ends of the bars
 	p.X.Tick.Marker = func(lo, hi float64) []axes.Tick { return linearTicks(lo, hi, 6, false) }
 	p.Y.Min, p.Y.Max = 0, 1
-	f.height = b.height() + 2.6*vg.Centimeter                         // title and axis
+	f.body = b.height() + 1.2*vg.Centimeter                           // for the axis
 	f.draw = func(c draw.Canvas) { p.Draw(draw.Crop(c, 1, 0, 0, 0)) } // the label of 0 may be wider in other fonts
 	return f, nil
 }

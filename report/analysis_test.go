@@ -93,7 +93,7 @@ func TestAnalysisPage(t *testing.T) {
 		}
 	}
 	page := analysisHTML(t, a)
-	contains(t, page, "How raw on small separates classes", "Figure 10.",
+	contains(t, page, "How the network raw on small separates classes", "Figure 10.",
 		"Confusion matrix", "centre moved by", "image 0",
 		"of 150 test images correctly", "Read this page with caution", `"steps":4`)
 	if analysisHTML(t, a) != page {

@@ -54,7 +54,7 @@ func TestUncertaintyPage(t *testing.T) {
 		t.Errorf("figures %s, want %s", got, want)
 	}
 	page := uncertaintyHTML(t, u)
-	contains(t, page, "How well raw on small detects what it does not know", "Figure 8.",
+	contains(t, page, "How well the network raw on small detects what it does not know", "Figure 8.",
 		"φ(x<sub>0</sub>)", "by chance",
 		"Scores chosen on", "validation images", "every level as likely",
 		"For the scores displacement, scaled, entropy_0, entropy_n lower is better")
