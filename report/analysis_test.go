@@ -172,7 +172,8 @@ func TestAnalysisSummary(t *testing.T) {
 		{[]float64{1, 2, 4, 8.1, 16},
 			"at none of the 4 ascent steps but does not follow the law of equi-separation: the 95% interval of the " +
 				"factor"},
-		{[]float64{15.1, 15.09, 15.08, 15.07}, "The ascent hardly changes D: its 3 steps together multiply it by 0.9980."},
+		{[]float64{15.1, 15.09, 15.08, 15.07},
+			"The ascent hardly changes D: its 3 steps together multiply it by 0.9980."},
 		{[]float64{16, 8, 4, 2, 16}, "D falls at 3 of the 4"},
 		{[]float64{9, 5, 6, 2, 3, 1}, "D falls at 3 of the 5 ascent steps"},
 		{[]float64{2, 1, 0, 1}, "no logarithm"},

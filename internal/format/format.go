@@ -30,8 +30,8 @@ func Significant(v float64) string {
 	return Number(v, max(0, 2-int(math.Floor(math.Log10(math.Abs(v))))))
 }
 
-// Factor prints a factor by which something grows or shrinks: as [Significant] does, but close to 1 with as many digits as
-// its distance from 1 needs, "0.99976" for "1.000".
+// Factor prints a factor by which something grows or shrinks: as [Significant] does, but close to 1 with as many digits
+// as its distance from 1 needs, "0.99976" for "1.000".
 func Factor(v float64) string {
 	off := math.Abs(v - 1)
 	if off == 0 || !(off < 0.005) {
