@@ -78,6 +78,7 @@ type Profile struct {
 
 	updates int
 	work    ascent.Totals // of the last whole minibatch
+	pieces  ascent.Totals // of the pieces of the running update so far
 	past    []spent       // of the last keptUpdates updates, each of all phases
 }
 
@@ -149,6 +150,7 @@ func (p *Profile) begin() {
 		return
 	}
 	clear(p.now)
+	p.pieces = ascent.Totals{}
 	p.phase, p.since = p.at[PhaseOther], p.Clock()
 	p.wall, p.busy = p.e.Watched()
 	p.begun()
@@ -185,10 +187,23 @@ func (p *Profile) end() {
 	}
 	p.count()
 	copy(p.past[p.updates%keptUpdates*len(p.now):], p.now)
-	if w := p.m.potential.Work(); w.Rows >= p.work.Rows {
-		p.work = w.Totals()
+	if p.pieces.Rows >= p.work.Rows {
+		p.work = p.pieces
 	}
 	p.updates++
+}
+
+// ascended adds what the last ascent, of a minibatch or a piece, computed.
+func (p *Profile) ascended() {
+	if p == nil {
+		return
+	}
+	w, sum := p.m.potential.Work().Totals(), &p.pieces
+	sum.Route = w.Route
+	sum.Rows += w.Rows
+	sum.Active += w.Active
+	sum.Evaluated += w.Evaluated
+	sum.FactorFlop += w.FactorFlop
 }
 
 // Updates returns how many updates have been measured.

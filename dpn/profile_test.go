@@ -30,6 +30,9 @@ func checkPhases(t *testing.T, m *Model, p *Profile) {
 	if c.NoiseMax > 0 {
 		want = append(want, PhaseNoise)
 	}
+	if c.Shards > 1 {
+		want = append(want, PhasePieces)
+	}
 	if c.NLL+c.Score > 0 {
 		want = append(want, PhaseDensity)
 	}
@@ -65,7 +68,7 @@ func TestProfile(t *testing.T) {
 	d := digits(t, 64, 10)
 	e := newEngine(t, engine.WithThreads(1))
 	c := tiny()
-	c.NoiseMax, c.Denoising, c.NLL = 0.3, 0.1, 0.1
+	c.NoiseMax, c.Denoising, c.NLL, c.Shards = 0.3, 0.1, 0.1, 3
 	m := newModel(t, c, d)
 	if _, err := m.Init(context.Background(), e, d.Train); err != nil {
 		t.Fatal(err)
@@ -102,6 +105,9 @@ func TestProfile(t *testing.T) {
 	// The first reading of an update begins it.
 	if want := (float64(readings)/float64(p.Updates()) - 1) / 1000; !(math.Abs(sum-want) <= 1e-6) {
 		t.Errorf("the phases take %v s, the update %v", sum, want)
+	}
+	if w := p.Work(); w.Rows != len(at) {
+		t.Errorf("an ascent of %d rows, want %d", w.Rows, len(at))
 	}
 	if p.Updates() != keptUpdates+3 {
 		t.Errorf("%d updates", p.Updates())

@@ -186,6 +186,7 @@ func (s *Trainer) gradientsOf(r rows) float64 {
 		f := s.features(r)
 		s.profile.enter(PhaseAscent)
 		m.potential.Ascend(s.e, f, m.Config.Steps)
+		s.profile.ascended()
 		return s.classify(f, engine.Matrix{}, r)
 	}
 	return s.exact(r)
@@ -213,6 +214,7 @@ func (s *Trainer) exact(r rows) float64 {
 
 	// Backward: v becomes dL/dx_0; losses at x_0 add to the gradient of the potential only.
 	p.Backward(e, &s.path, v)
+	s.profile.ascended()
 	if s.likelihood != nil || s.matching != nil {
 		s.profile.enter(PhaseDensity)
 	}
