@@ -228,7 +228,7 @@ func (w *Worker) AddPatches(c Matrix, l PatchLists, b []float32, stride int) {
 	step := patchesPerCall(rows, c.Cols)
 	for k, n := range l.n {
 		at, v := l.at[k*l.room:k*l.room+n], l.v[k*l.room:k*l.room+n]
-		patch := c.Slice(k*rows, (k+1)*rows, 0, c.Cols)
+		patch := Matrix{Data: c.Data[k*rows*c.RS:], Rows: rows, Cols: c.Cols, RS: c.RS, CS: 1}
 		for len(at) > 0 {
 			n := min(step, len(at))
 			if !w.e.kern.addPatches(patch, v[:n], b, at[:n], stride) {
@@ -256,7 +256,7 @@ func (w *Worker) SpreadPatches(b []float32, l PatchLists, weights Matrix, stride
 	step := patchesPerCall(rows, weights.Cols)
 	for k, n := range l.n {
 		at, v := l.at[k*l.room:k*l.room+n], l.v[k*l.room:k*l.room+n]
-		patch := weights.Slice(k*rows, (k+1)*rows, 0, weights.Cols)
+		patch := Matrix{Data: weights.Data[k*rows*weights.RS:], Rows: rows, Cols: weights.Cols, RS: weights.RS, CS: 1}
 		for len(at) > 0 {
 			n := min(step, len(at))
 			if !w.e.kern.spreadPatches(b, v[:n], at[:n], patch, stride) {
