@@ -105,6 +105,8 @@ func (l *lowRank) pairFloats() int    { return max(l.r, 1) }
 // grouping makes long blocks: each reads the factors of many components.
 func (l *lowRank) grouping() (blocks int, byComponent bool) { return 1, false }
 
+func (l *lowRank) firstOfAll() bool { return l.sign < 0 }
+
 func (l *lowRank) firstStep(j *sparseJob) { j.runPhase(takeFirstStep, l.flops(j.x.Rows, 1)/2) }
 
 // takeFirstStep takes the rows [r0, r1) through the first step: q_i of all components, by one product, and the

@@ -168,7 +168,8 @@ func (m *Mixture) chooseRoute(e *engine.Engine, steps int, x engine.Matrix) Rout
 			return DenseRoute
 		}
 	}
-	if !m.makeBounds(e) {
+	// Bounds exclude components after the first step.
+	if !(steps == 1 && m.precision.firstOfAll()) && !m.makeBounds(e) {
 		return DenseRoute
 	}
 	return SparseRoute
