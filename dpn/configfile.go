@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"reflect"
+	"slices"
 	"strings"
 
 	"dpnbench/internal/regular"
@@ -24,19 +24,42 @@ const (
 // what the file says instead. Without a preset in the file, base gives the rest. The file must be
 // a regular one of at most 1 MiB.
 func LoadConfig(path string, base Config) (Config, error) {
-	text, err := regular.ReadFile(path, maxConfig)
-	if err != nil {
-		var pe *fs.PathError
-		if errors.As(err, &pe) {
-			return base, fmt.Errorf("config %s: %w", path, pe.Err)
-		}
-		return base, fmt.Errorf("config %s: %w", path, err)
+	text, err := readConfig(path)
+	c := base
+	if err == nil {
+		c, err = parseConfig(text, base)
 	}
-	c, err := parseConfig(text, base)
 	if err != nil {
 		return base, fmt.Errorf("config %s: %w", path, err)
 	}
 	return c, nil
+}
+
+// ReadTables reads a TOML file with settings, and beside them the tables that names lists, with whatever they hold.
+func ReadTables(path string, names ...string) (settings map[string]any, tables map[string]map[string]any, err error) {
+	text, err := readConfig(path)
+	if err == nil {
+		settings, err = parse(text, names...)
+	}
+	tables = map[string]map[string]any{}
+	for _, name := range names {
+		v, given := settings[name]
+		t, ok := v.(map[string]any)
+		if given && !ok && err == nil {
+			err = fmt.Errorf("%s%s: expected a table, [%s]", where(text, name), name, name)
+		}
+		tables[name] = t
+		delete(settings, name)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("config %s: %w", path, err)
+	}
+	return settings, tables, nil
+}
+
+func readConfig(path string) ([]byte, error) {
+	text, err := regular.ReadFile(path, maxConfig)
+	return text, reason(err)
 }
 
 // parseConfig is LoadConfig on the text of a file.
@@ -94,8 +117,8 @@ func (c *Config) set(values map[string]any) {
 }
 
 // parse returns the settings in text by name. It is the only reader of TOML: names are
-// case-sensitive, numbers decimal, and every value has the type of its setting.
-func parse(text []byte) (values map[string]any, err error) {
+// case-sensitive, numbers decimal, and every value has the type of its setting, but for tables that the caller knows.
+func parse(text []byte, tables ...string) (values map[string]any, err error) {
 	if err := scan(text); err != nil {
 		return nil, err
 	}
@@ -103,12 +126,12 @@ func parse(text []byte) (values map[string]any, err error) {
 	if err != nil {
 		return nil, oneLine(err)
 	}
-	fields := map[string]reflect.Kind{}
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
-		fields[f.Tag.Get("toml")] = f.Type.Kind()
-	}
+	kinds := settingKinds()
 	for _, key := range meta.Keys() {
-		kind, known := fields[key[0]]
+		if slices.Contains(tables, key[0]) {
+			continue
+		}
+		kind, known := kinds[key[0]]
 		if !known {
 			return nil, unknown(text, meta, key[0])
 		}
@@ -117,6 +140,32 @@ func parse(text []byte) (values map[string]any, err error) {
 		}
 	}
 	return values, nil
+}
+
+// settingKinds are the types of all settings.
+func settingKinds() map[string]reflect.Kind {
+	kinds := map[string]reflect.Kind{}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
+		kinds[f.Tag.Get("toml")] = f.Type.Kind()
+	}
+	return kinds
+}
+
+// SettingNames returns the names of all settings, in the order of Config.
+func SettingNames() (names []string) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
+		names = append(names, f.Tag.Get("toml"))
+	}
+	return names
+}
+
+// CheckSetting returns an error unless v, as [ReadTables] has it, is of the type of a setting.
+func CheckSetting(name string, v any) error {
+	kind, known := settingKinds()[name]
+	if !known {
+		return fmt.Errorf("unknown setting %q", name)
+	}
+	return checkType(name, kind, v)
 }
 
 // unknown is the error about a setting that does not exist, by the longest key below its name.

@@ -34,6 +34,9 @@ func everyKind(t *testing.T) map[string]Figure {
 		"training":  Training{Epochs: []Epoch{{1, 2, .5, 1.5, .6}, {2, 1, .7, .9, .72}}},
 		"training alone": Training{Epochs: []Epoch{{1, 2, .5, math.NaN(), math.NaN()},
 			{2, 1, .7, math.NaN(), math.NaN()}}},
+		"parallel": Parallel{Axes: []ParallelAxis{{Name: "lr", Values: []float64{0.1, 0.01}, Log: true},
+			{Name: "form", Values: []float64{0, 1}, Names: []string{"full", "diag"}},
+			{Name: "loss", Values: []float64{0.5, 0.7}}}},
 		"pca": PCA{Panels: []Panel{panel, panel}},
 		"tree": Tree{Marked: "fused", Root: TreeNode{Children: []TreeNode{{Label: "0"}, {Children: []TreeNode{
 			{Label: "1", Mark: true}, {Label: "2", Mark: true}, {Label: "3"}}}}}},

@@ -26,7 +26,7 @@ type Series struct {
 	Colour int // index of a colour and a shape, the same in every figure
 	Dash   int // 0 is a solid line
 	Points []Point
-	// Reference makes it a thin grey line without marks, for comparison.
+	// Reference makes it a thin grey line without marks, for comparison; without a name the legend leaves it out.
 	Reference bool
 	// Curve leaves out the marks of the points.
 	Curve bool
@@ -142,7 +142,9 @@ func (l Lines) layout(width vg.Length) (drawing, error) {
 			doubt = doubt || len(hollow) > 0
 			all.bars, all.open = append(all.bars, bars.bars...), all.open || bars.open
 		}
-		f.keys = append(f.keys, k)
+		if s.Name != "" || !s.Reference {
+			f.keys = append(f.keys, k)
+		}
 		if s.Limit != nil && finite(y(s.Limit.Y)) {
 			level := Level{s.Limit.Name, y(s.Limit.Y), y(s.Limit.Low), y(s.Limit.High)}
 			lo, hi = min(lo, level.Y), max(hi, level.Y)

@@ -182,6 +182,10 @@ func otherFigures() Figures {
 			{Name: "L1", Rate: 10.6}, {Name: "L2", Rate: 9.63},
 			{Name: "L3", Rate: 8.37}, {Name: "memory", Rate: 8.49}}, Points: series}},
 		{Figure: plot.Bars{Title: "Tiers", X: "GFLOP/s", Groups: groups, Series: series}},
+		{Figure: plot.Parallel{Title: "Settings", Axes: []plot.ParallelAxis{
+			{Name: "learning rate of the potential", Values: []float64{1, 3, 9, 27, 81, 2, 6, 18, 54}, Log: true},
+			{Name: "extractor", Values: []float64{0, 1, 2, 0, 1, 2, 0, 1, 2}, Names: []string{"linear", "identity",
+				"a long name of an extractor"}}, {Name: "validation loss", Values: values[9:18]}}}},
 		{Figure: plot.Dots{Title: "Accuracy", X: "accuracy under noise (%)", Groups: groups, Series: series}},
 		{Figure: plot.Histogram{Title: "Scores", X: "phi_0 = φ(x_0) (units of the features)", Samples: []plot.Sample{
 			{Name: "correctly classified", Values: values}, {Name: "misclassified", Values: values[:40]}},
@@ -238,7 +242,7 @@ func TestPage(t *testing.T) {
 		}
 	}
 	// Three figures have two panels and a legend; the walk has a chart.
-	if n := len(webtest.SVG.FindAllString(page, -1)); n != 15+3*3+1 {
+	if n := len(webtest.SVG.FindAllString(page, -1)); n != 16+3*3+1 {
 		t.Errorf("%d figures", n)
 	}
 	if written(t, p) != page {
@@ -468,7 +472,7 @@ func TestPageInBrowser(t *testing.T) {
 	if err := samplePage(t).Write(&page); err != nil {
 		t.Fatal(err)
 	}
-	b.CheckWidths(page.Bytes(), 18)
+	b.CheckWidths(page.Bytes(), 19)
 
 	b.Open(page.Bytes(), 1280, 900)
 	type state struct {

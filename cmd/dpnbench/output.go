@@ -118,6 +118,9 @@ func (a *app) keyed(keys int, rows [][]string) {
 
 // log returns a logger to standard error: of warnings, with --verbose of everything.
 func (a *app) log() *slog.Logger {
+	if a.logger != nil {
+		return a.logger
+	}
 	level := slog.LevelWarn
 	if a.verbose {
 		level = slog.LevelInfo
@@ -147,6 +150,11 @@ func (h byLevel) Handle(ctx context.Context, r slog.Record) error {
 		return h.warnings.Handle(ctx, r)
 	}
 	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (h byLevel) WithAttrs(list []slog.Attr) slog.Handler {
+	return byLevel{h.Handler.WithAttrs(list), h.warnings.WithAttrs(list)}
 }
 
 // errs returns standard error, above the line of progress.

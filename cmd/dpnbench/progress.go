@@ -15,6 +15,7 @@ type progress struct {
 	w       io.Writer
 	columns func() int
 	every   time.Duration // between two drawings; 0: at the beginning of each phase and at every report
+	before  string        // what every phase is a part of, with its separator
 
 	mu     sync.Mutex
 	phase  phase
@@ -58,6 +59,7 @@ func (p *progress) beginParts(x phase) func(done, next, all int) {
 	defer p.mu.Unlock()
 	p.complete()
 	p.number++
+	x.what = p.before + x.what
 	x.begun, x.reported = time.Now(), time.Now()
 	p.phase = x
 	switch {
@@ -84,7 +86,16 @@ func (p *progress) beginParts(x phase) func(done, next, all int) {
 func (p *progress) rename(what string) {
 	if p != nil {
 		p.mu.Lock()
-		p.phase.what = what
+		p.phase.what = p.before + what
+		p.mu.Unlock()
+	}
+}
+
+// within begins the name of every phase from now on.
+func (p *progress) within(name string) {
+	if p != nil {
+		p.mu.Lock()
+		p.before = name
 		p.mu.Unlock()
 	}
 }

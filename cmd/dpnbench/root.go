@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"strconv"
@@ -18,7 +19,8 @@ type app struct {
 	stderr         *os.File
 	progress       *progress // on standard error; nil: that is no terminal
 	args           []string
-	afterInterrupt string // what to print after "interrupted"
+	afterInterrupt string       // what to print after "interrupted"
+	logger         *slog.Logger // of a run of sweep; nil: one to standard error
 
 	json    string
 	tier    string
@@ -95,8 +97,8 @@ func (a *app) command() *cobra.Command {
 		return fmt.Errorf("%w (see %q)", flagProblem(err), c.CommandPath()+" --help")
 	})
 	ascending := []*cobra.Command{
-		demoCommand(a), infoCommand(a), trainCommand(a), evalCommand(a), predictCommand(a), analyzeCommand(a),
-		uncertaintyCommand(a), sampleCommand(a), denoiseCommand(a), reproduceCommand(a),
+		demoCommand(a), infoCommand(a), trainCommand(a), sweepCommand(a), evalCommand(a), predictCommand(a),
+		analyzeCommand(a), uncertaintyCommand(a), sampleCommand(a), denoiseCommand(a), reproduceCommand(a),
 	}
 	for _, c := range ascending {
 		c.Flags().StringVar(&a.route, "route", "", "`ROUTE` of the ascent: dense (all components), sparse "+

@@ -47,6 +47,7 @@ type training struct {
 	dataNear  string       // where the data of the run that is resumed were, if that is known
 	validate  *dataset.Set // images of the setting val-data, or nil
 	demo      bool         // run by the demo, whose folder it may replace
+	compared  bool         // with others, on validation samples
 }
 
 // trainResult is the JSON of train.
@@ -173,26 +174,35 @@ func settingError(err error, flags *pflag.FlagSet, from string) error {
 }
 
 func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
+	r, err := t.result(ctx, flags)
+	if r != nil {
+		err = joined(err, t.writeJSON(r))
+	}
+	return err
+}
+
+// result trains as the flags say. If saving or drawing fails, it returns the results with the error.
+func (t *training) result(ctx context.Context, flags *pflag.FlagSet) (*trainResult, error) {
 	c, err := t.presumed(flags)
 	if err == nil {
 		c.ValData, err = absolute(c.ValData)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := os.Stat(t.out); err == nil { // another run is the better reason to refuse
 		release, err := openFolder("--out", t.out)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		release()
 	}
 	if err := t.check(c); err != nil {
-		return err
+		return nil, err
 	}
 	e, err := t.engine()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer e.Close()
 	named := c
@@ -206,15 +216,19 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 		err = cmp.Or(needLabels(data), needClasses(data))
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !t.resume && t.config == "" {
 		if c, err = t.fitted(data, flags); err != nil {
-			return err
+			return nil, err
 		}
 	}
+	if t.compared && c.ValSize == 0 && c.ValData == "" {
+		return nil, errors.New("no validation samples to compare settings on; expected val-size or val-data " +
+			"in the file")
+	}
 	if err := enoughMemory(c, data); err != nil {
-		return err
+		return nil, err
 	}
 	m, err := dpn.New(c, data)
 	if err == nil {
@@ -224,35 +238,31 @@ func (t *training) run(ctx context.Context, flags *pflag.FlagSet) error {
 		err = m.Check(data.Train)
 	}
 	if err != nil {
-		return settingError(err, flags, "--")
+		return nil, settingError(err, flags, "--")
 	}
 	if t.validate, err = openValidation(ctx, m); err != nil {
-		return fmt.Errorf("--val-data %s: %w", c.ValData, err)
+		return nil, fmt.Errorf("--val-data %s: %w", c.ValData, err)
 	}
 	if v := t.validate; v != nil && sameSamples(v, data.Test) {
 		t.log().Warn("the validation samples are the test samples: what chooses the best epoch cannot test it",
 			"val-data", c.ValData)
 	}
 	if n := data.Train.Len(); flags.Changed("batch") && c.Batch > n {
-		return fmt.Errorf("--batch %d: expected at most the %d training samples", c.Batch, n)
+		return nil, fmt.Errorf("--batch %d: expected at most the %d training samples", c.Batch, n)
 	}
 	chosen := t.out == ""
 	release, err := t.prepareOut(c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer release()
 	if err := t.check(c); err != nil { // again, with the folder locked
 		if chosen {
 			os.Remove(t.out)
 		}
-		return err
+		return nil, err
 	}
-	r, err := t.train(ctx, e, m, data)
-	if r != nil {
-		err = joined(err, t.writeJSON(r))
-	}
-	return err
+	return t.train(ctx, e, m, data)
 }
 
 // check refuses files that would replace each other, or that cannot be written, and a folder that holds
