@@ -218,7 +218,7 @@ var log10Ticks = func(lo, hi float64) []axes.Tick {
 }
 
 // sizeTicks returns ticks, by decimal logarithm, at the sizes themselves, or at powers of two if
-// the sizes are too many or too close.
+// the sizes are too many or too close. The label of one whose digits would touch those of the next is left out.
 func sizeTicks(sizes []float64) []axes.Tick {
 	const closest = 0.08 // of the axis
 	sizes = slices.Compact(slices.Sorted(slices.Values(sizes)))
@@ -230,7 +230,17 @@ func sizeTicks(sizes []float64) []axes.Tick {
 	if p := powers(math.Log10(sizes[0]), math.Log10(sizes[len(sizes)-1])); crowded && len(p) > 1 {
 		sizes = p
 	}
-	return labelled(sizes)
+	ticks := labelled(sizes)
+	for i, next := len(ticks)-2, len(ticks)-1; i >= 0; i-- {
+		// A digit takes a fiftieth of the axis of a narrow figure.
+		room := 0.02 * (1 + float64(len(ticks[i].Label)+len(ticks[next].Label))/2)
+		if ticks[next].Value-ticks[i].Value < room*(ticks[len(ticks)-1].Value-ticks[0].Value) {
+			ticks[i].Label = ""
+		} else {
+			next = i
+		}
+	}
+	return ticks
 }
 
 // mostSizes is the number of labels that fit on an axis.

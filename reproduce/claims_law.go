@@ -115,11 +115,15 @@ func judgeLaw(l *LawResult) judged {
 		}
 	}
 	s := spread(r)
+	in := fmt.Sprint(straight)
+	if straight == 0 {
+		in = "none"
+	}
 	text := lawText(l, LawNetwork.layers, lawSettings)
 	j := judged{ci: rangeOf(s), numbers: append(numbers(follow, all, straight), float64(s.Median)), own: l.Known,
 		verdict: NotReproduced, why: "None follows it: " + text + ".",
-		measured: fmt.Sprintf("%d of %d trainings follow it; Pearson %s, at most %v in %d", follow, all,
-			s.text("%.3f"), lawStraight, straight)}
+		measured: fmt.Sprintf("%d of %d trainings follow it; Pearson %s, at most %v in %s", follow, all,
+			s.text("%.3f"), lawStraight, in)}
 	if bestAll > 0 {
 		j.measured += fmt.Sprintf("; at the rates of the lowest training loss %d of %d follow it", best, bestAll)
 	}

@@ -275,7 +275,7 @@ func TestFindingsAreThoseOfTheRun(t *testing.T) {
 			"D rises as the number of images grows: 2.00 with 32",
 			"D rises along the steps of trained potentials",
 			"0 of 2 trainings with published settings follow the law, and 0 of 1 of other networks",
-			"0 of 2 trainings follow it; Pearson 1.000, at most −0.99 in 0",
+			"0 of 2 trainings follow it; Pearson 1.000, at most −0.99 in none",
 			"Not all follow it: no BatchNorm: does not fall.",
 			"1.000 at its end.",
 			"Validation loss is below training loss in 0 of 20 epochs",
