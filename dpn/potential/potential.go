@@ -63,6 +63,7 @@ type Potential struct {
 	form     form
 	mixture  *ascent.Mixture
 	stale    bool        // parameters have changed since mixture was prepared
+	prepared int         // times that it was
 	tier     engine.Tier // of the engine that prepared mixture
 	grad     *ascent.Gradient
 }
@@ -180,6 +181,7 @@ func (p *Potential) Mixture(e *engine.Engine) *ascent.Mixture {
 	if p.stale || p.tier != e.Tier() {
 		p.form.prepare(e, p.mixture)
 		p.stale, p.tier = false, e.Tier()
+		p.prepared++
 	}
 	return p.mixture
 }
