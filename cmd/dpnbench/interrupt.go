@@ -5,9 +5,15 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"time"
+
+	"dpnbench/internal/mpi"
 
 	"golang.org/x/term"
 )
+
+// launcherDelay is how long the signals of one interruption may take to reach a rank.
+const launcherDelay = 3 * time.Second
 
 // interruptible returns a context that the first interrupting signal cancels, with a message on
 // stderr. A second signal ends the process immediately.
@@ -21,13 +27,16 @@ func interruptible(stderr *os.File) context.Context {
 	signal.Notify(c, list...)
 	go func() {
 		<-c
-		signal.Stop(c)
 		message := "dpnbench: stopping after the current step; interrupt again to stop immediately\n"
 		if term.IsTerminal(int(stderr.Fd())) { // the line may hold ^C and the progress
 			message = "\n" + message
 		}
 		fmt.Fprint(stderr, message) // at once, for the line of progress is drawn meanwhile
 		cancel()
+		if mpi.EnvironmentRank() >= 0 { // a rank gets the same signal from Slurm and from mpirun
+			time.Sleep(launcherDelay)
+		}
+		signal.Stop(c)
 	}()
 	return ctx
 }

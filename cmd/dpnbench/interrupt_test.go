@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-var interrupting = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
+var interrupting = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1}
 
 // heed has this process and those that it starts heed the interrupting signals. Where these tests are run in the
 // background, or by nohup, they would be ignored, and a process hands that on. A signal that is caught here is

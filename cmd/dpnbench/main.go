@@ -20,6 +20,7 @@ import (
 	"os"
 
 	"dpnbench/engine"
+	"dpnbench/internal/mpi"
 )
 
 // Exit statuses.
@@ -39,7 +40,22 @@ func (e *failedError) Error() string { return e.message }
 
 func main() {
 	outliveReader()
-	os.Exit(run(interruptible(os.Stderr), os.Args[1:], os.Stdout, os.Stderr))
+	stdout, stderr := os.Stdout, os.Stderr
+	if mpi.EnvironmentRank() > 0 {
+		stdout, stderr = nowhere(), nowhere()
+	}
+	a := newApp(stdout, stderr)
+	a.joinRanks()
+	os.Exit(a.leaveRanks(a.run(interruptible(stderr), os.Args[1:])))
+}
+
+// nowhere is a file for what is not to be seen.
+func nowhere() *os.File {
+	f, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil { // a file that is closed refuses what is written
+		f = os.NewFile(^uintptr(0), os.DevNull)
+	}
+	return f
 }
 
 // run executes the command line and returns the exit status. An error is one line on
@@ -54,7 +70,8 @@ func (a *app) run(ctx context.Context, args []string) (status int) {
 			if p, ok := v.(*engine.TaskPanic); ok {
 				v = p.Value
 			}
-			a.fail("internal error: " + fmt.Sprint(v))
+			a.failure = fmt.Errorf("internal error: %v", v)
+			a.fail(a.failure.Error())
 			status = exitInternal
 		}
 	}()
@@ -73,6 +90,7 @@ func (a *app) run(ctx context.Context, args []string) (status int) {
 	case err == nil:
 		return exitDone
 	}
+	a.failure = err
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintf(a.errs(), "dpnbench: interrupted%s\n", a.afterInterrupt)
 		return exitInterrupted

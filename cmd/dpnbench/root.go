@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"dpnbench/internal/mpi"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -21,6 +23,9 @@ type app struct {
 	args           []string
 	afterInterrupt string       // what to print after "interrupted"
 	logger         *slog.Logger // of a run of sweep; nil: one to standard error
+	failure        error        // why the command failed
+	world          *mpi.World   // this process as a rank; nil: it is the only one
+	unranked       error        // why it cannot be one
 
 	json    string
 	tier    string
@@ -87,6 +92,9 @@ func (a *app) command() *cobra.Command {
 			a.progress, a.out.progress = nil, nil
 		}
 		a.phase(c.Name())
+		if err := a.checkRanks(c); err != nil {
+			return err
+		}
 		return refuseEmpty(c.Flags())
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {

@@ -14,13 +14,13 @@ import (
 
 	"dpnbench/bench"
 	"dpnbench/dataset"
-	"dpnbench/dataset/source"
 	"dpnbench/dpn"
 	"dpnbench/dpn/layer"
 	"dpnbench/dpn/potential"
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
 	"dpnbench/internal/format"
+	"dpnbench/internal/mpi"
 	"dpnbench/internal/output"
 	"dpnbench/internal/quote"
 	"dpnbench/internal/regular"
@@ -40,6 +40,7 @@ type training struct {
 	overwrite bool
 	every     int            // updates between two checkpoints
 	minutes   float64        // between two checkpoints
+	ranks     int            // in this process
 	profiled  bool           // measure the phases of updates
 	profile   *dpn.Profile   // then; else nil
 	flags     *pflag.FlagSet // of the settings
@@ -148,6 +149,9 @@ func (t *training) resolve(flags *pflag.FlagSet) (dpn.Config, error) {
 			return c, fmt.Errorf("--%s: init %q does not run EM; expected --init em or em-classwise", name, c.Init)
 		}
 	}
+	if err := t.shards(&c, flags); err != nil {
+		return c, err
+	}
 	t.data.settle(flags, &c)
 	return c, settingError(c.Validate(), flags, from)
 }
@@ -190,14 +194,7 @@ func (t *training) result(ctx context.Context, flags *pflag.FlagSet) (*trainResu
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(t.out); err == nil { // another run is the better reason to refuse
-		release, err := openFolder("--out", t.out)
-		if err != nil {
-			return nil, err
-		}
-		release()
-	}
-	if err := t.check(c); err != nil {
+	if err := t.claimable(c); err != nil {
 		return nil, err
 	}
 	e, err := t.engine()
@@ -250,59 +247,12 @@ func (t *training) result(ctx context.Context, flags *pflag.FlagSet) (*trainResu
 	if n := data.Train.Len(); flags.Changed("batch") && c.Batch > n {
 		return nil, fmt.Errorf("--batch %d: expected at most the %d training samples", c.Batch, n)
 	}
-	chosen := t.out == ""
-	release, err := t.prepareOut(c)
+	release, err := t.claim(c)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	if err := t.check(c); err != nil { // again, with the folder locked
-		if chosen {
-			os.Remove(t.out)
-		}
-		return nil, err
-	}
 	return t.train(ctx, e, m, data)
-}
-
-// check refuses files that would replace each other, or that cannot be written, and a folder that holds
-// an earlier run.
-func (t *training) check(c dpn.Config) error {
-	files := t.files()
-	files.Input("of --data "+c.Data, source.InputFiles(c.Data)...)
-	files.Input("of --val-data "+c.ValData, source.InputFiles(c.ValData)...)
-	files.Input("--config", t.config)
-	if t.dataNear != "" {
-		files.Input("of --data "+t.dataNear, source.InputFiles(t.dataNear)...)
-	}
-	if t.out != "" {
-		if err := t.refuseEarlier(); err != nil {
-			return err
-		}
-		files.Folder("--out", t.out, output.Names(slices.Concat(runFiles, []string{demoFile})...), resultFile)
-	}
-	return files.Check()
-}
-
-// refuseEarlier refuses a folder with an earlier run, unless it is to be resumed or replaced.
-func (t *training) refuseEarlier() error {
-	_, err := os.Stat(filepath.Join(t.out, dpn.StateFile))
-	unsaved := errors.Is(err, os.ErrNotExist)
-	if t.resume || t.overwrite {
-		return nil
-	}
-	for _, name := range runFiles {
-		if _, err := os.Stat(filepath.Join(t.out, name)); err != nil {
-			continue
-		}
-		if unsaved {
-			return fmt.Errorf("--out %s: holds the %s of an earlier run, but no %s to resume; expected --overwrite "+
-				"to start again, or another folder", t.out, name, dpn.StateFile)
-		}
-		return fmt.Errorf("--out %s: holds the %s of an earlier run; expected another folder, --resume "+
-			"or --overwrite", t.out, name)
-	}
-	return nil
 }
 
 // fewKnown is the number of validation samples below which training says how uncertain the threshold of unknown samples
@@ -329,26 +279,6 @@ const (
 	curvesFile = "training"   // the figure, without extension
 )
 
-// prepareOut chooses and makes the folder. No other process can train in it until release is called.
-func (t *training) prepareOut(c dpn.Config) (release func(), err error) {
-	if t.out == "" {
-		err := os.MkdirAll("runs", 0o755)
-		for i := 1; err == nil; i++ {
-			t.out = filepath.Join("runs", fmt.Sprintf("%s-%d", c.Preset, i))
-			if err = os.Mkdir(t.out, 0o755); err == nil {
-				break
-			}
-			if errors.Is(err, os.ErrExist) {
-				err = nil
-			}
-		}
-		if err != nil {
-			return nil, fmt.Errorf("folder runs: %w; choose another one with --out", reason(err))
-		}
-	}
-	return openFolder("--out", t.out)
-}
-
 // train trains m, prints the progress, evaluates it, saves the results and draws the curves. If
 // saving or drawing fails, it returns the results with the error.
 func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, data *dataset.Data) (*trainResult,
@@ -371,6 +301,9 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 		"%.2f M multiply-adds per %s; %s, %s\n",
 		c.Preset, data.Name, trained, val.Len(), tests, m.Shape.Samples(), m.Parameters(), float64(m.MACs())/1e6, what,
 		e.Tier(), format.Count(e.Threads(), "thread"))
+	if n := t.count(); n > 1 {
+		t.note("%d ranks share the %d pieces of each minibatch (--shards)\n", n, c.Shards)
+	}
 	t.explainAscent(e, m, data.Train, true)
 	t.afterInterrupt = ": nothing is saved, start again with the same command"
 	if t.resume {
@@ -380,10 +313,14 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 	if t.profiled {
 		t.profile = new(dpn.Profile)
 	}
-	res, failed := m.Fit(ctx, e, data.Train, t.fitOptions(c, trained, m.Shape.Samples()))
+	res, failed := t.fit(ctx, e, m, data, t.fitOptions(c, trained, m.Shape.Samples()))
+	if failed == nil && t.rank() > 0 {
+		return nil, nil
+	}
 	t.phase("evaluate")
 	var unsaved *dpn.UnsavedError
-	if errors.As(failed, &unsaved) {
+	var other *mpi.RankError
+	if errors.As(failed, &unsaved) || errors.As(failed, &other) {
 		failed = fmt.Errorf("%w%s", failed, t.afterInterrupt)
 	}
 	if failed != nil && (unsaved == nil || !unsaved.Finished) {
@@ -501,6 +438,9 @@ func (t *training) again() string {
 	}
 	if t.profiled {
 		args = append(args, "--profile")
+	}
+	if t.ranks > 1 {
+		args = append(args, "--ranks", fmt.Sprint(t.ranks))
 	}
 	return quote.Command(args...)
 }

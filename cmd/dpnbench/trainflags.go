@@ -80,6 +80,9 @@ func (t *training) command() *cobra.Command {
 	group(f, outputGroup, "out", "resume", "overwrite", "checkpoint-every", "checkpoint-minutes", "profile", "explain")
 	t.flags = settingFlags(&t.settings)
 	f.AddFlagSet(t.flags)
+	f.IntVar(&t.ranks, "ranks", 1, "train by `R` ranks in this process, which divide the threads; more than one "+
+		"have 8 shards unless --shards is given")
+	group(f, trainingGroup, "ranks")
 	return c
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 
+	"dpnbench/internal/mpi"
 	"dpnbench/internal/sysinfo"
 
 	"github.com/spf13/cobra"
@@ -14,8 +15,8 @@ func versionCommand(a *app) *cobra.Command {
 		Use:   "version",
 		Short: "Show version, commit, Go version, target and tier",
 		Long: `Show the version of the module, the commit that the program was built from and its date, the version
-of Go, the target, and the tier of kernels that runs here. "unknown": the build did not record it,
-because it was not made in a git repository, or with -buildvcs=false.`,
+of Go, the target, the tier of kernels that runs here, and the MPI library. "unknown": the build did
+not record it, because it was not made in a git repository, or with -buildvcs=false.`,
 		Example: `  dpnbench version
   dpnbench version --json -`,
 		Args: noArgs,
@@ -43,8 +44,10 @@ func (a *app) version() error {
 	a.printf("Go       %s\n", b.Go)
 	a.printf("target   %s\n", strings.TrimSpace(b.OS+"/"+b.Arch+" "+b.Level))
 	a.printf("tier     %s\n", e.Tier())
+	a.printf("MPI      %s\n", cmp.Or(mpi.Library(), "not built in"))
 	return a.writeJSON(struct {
 		sysinfo.Build
 		Tier string `json:"tier"`
-	}{b, e.Tier().String()})
+		MPI  string `json:"mpi"` // library; empty: not built in
+	}{b, e.Tier().String(), mpi.Library()})
 }

@@ -11,7 +11,7 @@ import (
 func TestVersion(t *testing.T) {
 	out := succeed(t, "version", "--tier", "generic")
 	for _, want := range []string{"dpnbench ", "\ncommit   ", "\ndate     ", "\nGo       " + runtime.Version() + "\n",
-		"\ntarget   " + runtime.GOOS + "/" + runtime.GOARCH, "\ntier     generic\n"} {
+		"\ntarget   " + runtime.GOOS + "/" + runtime.GOARCH, "\ntier     generic\n", "\nMPI      "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in %q", want, out)
 		}

@@ -48,11 +48,9 @@ func TestLengths(t *testing.T) {
 }
 
 // TestOwnProgram finds Go files that name their own program: an emulated test may be unable to start it, so they use
-// package testprocess. The second of those that may starts it only if soak tests are asked for, the third is never
-// emulated.
+// package testprocess. The second of those that may starts it only if soak tests are asked for.
 func TestOwnProgram(t *testing.T) {
-	may := []string{"../../internal/testprocess/testprocess.go", "../../internal/soak/fetch_test.go",
-		"../../internal/mpi/process_test.go"}
+	may := []string{"../../internal/testprocess/testprocess.go", "../../internal/soak/fetch_test.go"}
 	sources(t, func(path string, text []byte) {
 		if bytes.Contains(text, []byte("os"+".Args[0]")) && !slices.Contains(may, path) {
 			t.Errorf("%s: starts its own program, which package testprocess does", path)

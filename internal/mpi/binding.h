@@ -1,6 +1,7 @@
 // What process.go calls of MPI. Each function returns MPI_SUCCESS or an error of MPI.
 #include <mpi.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -14,9 +15,21 @@ typedef struct {
 // All messages are on a communicator of their own.
 static MPI_Comm ours;
 
+// Signals that Go turns into panics: its handlers must stay, but Open MPI sets its own.
+static const int panics[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+enum { PANICS = sizeof panics / sizeof *panics };
+
+static int init(int *level) {
+	struct sigaction before[PANICS];
+	for (int i = 0; i < PANICS; i++) sigaction(panics[i], NULL, &before[i]);
+	int e = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, level);
+	for (int i = 0; i < PANICS; i++) sigaction(panics[i], &before[i], NULL);
+	return e;
+}
+
 static int start(int *level, int *rank, int *size, int *node_rank, int *node_size) {
 	MPI_Comm node;
-	int e = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, level);
+	int e = init(level);
 	if (e == MPI_SUCCESS) e = MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 	if (e == MPI_SUCCESS) e = MPI_Comm_dup(MPI_COMM_WORLD, &ours);
 	if (e == MPI_SUCCESS) e = MPI_Comm_set_errhandler(ours, MPI_ERRORS_RETURN);

@@ -28,8 +28,8 @@ func Library() string {
 	return strings.Join(strings.Fields(strings.Replace(line, "Version:", "", 1)), " ")
 }
 
-// process is this process as a rank.
-type process struct {
+// endpoint is this process as a rank.
+type endpoint struct {
 	mu                             sync.Mutex // around calls of MPI, whose thread level is SERIALIZED
 	rank, size, nodeRank, nodeSize int
 	messages                       []transfer // by Request
@@ -50,7 +50,7 @@ type transfer struct {
 
 // Start returns this process as a rank, or nil if no launcher of MPI has started it. It is called once.
 func Start() (*World, error) {
-	if !launched() {
+	if EnvironmentRank() < 0 {
 		return nil, nil
 	}
 	var level, rank, size, nodeRank, nodeSize C.int
@@ -60,24 +60,24 @@ func Start() (*World, error) {
 	if level < C.MPI_THREAD_SERIALIZED {
 		return nil, fmt.Errorf("%s does not allow calls from several threads (MPI_THREAD_SERIALIZED)", Library())
 	}
-	p := &process{rank: int(rank), size: int(size), nodeRank: int(nodeRank), nodeSize: int(nodeSize)}
+	p := &endpoint{rank: int(rank), size: int(size), nodeRank: int(nodeRank), nodeSize: int(nodeSize)}
 	mine := self()
 	p.all = make([]identity, size)
 	bytes := C.int(unsafe.Sizeof(mine))
 	if err := problem(C.gather(unsafe.Pointer(&mine), bytes, unsafe.Pointer(&p.all[0]))); err != nil {
 		return nil, err
 	}
-	return &World{Comm: p, Threads: share(p.all, p.rank), finish: p.finish, exit: p.exit, await: p.progress}, nil
+	return &World{Comm: p, Threads: share(p.all, p.rank), process: p}, nil
 }
 
-func (p *process) Rank() int     { return p.rank }
-func (p *process) Size() int     { return p.size }
-func (p *process) NodeRank() int { return p.nodeRank }
-func (p *process) NodeSize() int { return p.nodeSize }
+func (p *endpoint) Rank() int     { return p.rank }
+func (p *endpoint) Size() int     { return p.size }
+func (p *endpoint) NodeRank() int { return p.nodeRank }
+func (p *endpoint) NodeSize() int { return p.nodeSize }
 
-func (p *process) OnSlow(f func(rank int, waited time.Duration)) { p.onSlow = f }
+func (p *endpoint) OnSlow(f func(rank int, waited time.Duration)) { p.onSlow = f }
 
-func (p *process) Send(to int, b []byte) (Request, error) {
+func (p *endpoint) Send(to int, b []byte) (Request, error) {
 	r, t := p.request(b)
 	t.other, t.expect = to, -1
 	p.mu.Lock()
@@ -85,7 +85,7 @@ func (p *process) Send(to int, b []byte) (Request, error) {
 	return r, problem(C.begin_send(unsafe.Pointer(unsafe.SliceData(b)), C.int(len(b)), C.int(to), t.slot))
 }
 
-func (p *process) Recv(from int, b []byte) (Request, error) {
+func (p *endpoint) Recv(from int, b []byte) (Request, error) {
 	r, t := p.request(b)
 	t.other, t.expect = from, len(b)
 	p.mu.Lock()
@@ -94,7 +94,7 @@ func (p *process) Recv(from int, b []byte) (Request, error) {
 }
 
 // request returns a free request for b, which it pins.
-func (p *process) request(b []byte) (Request, *transfer) {
+func (p *endpoint) request(b []byte) (Request, *transfer) {
 	if len(p.free) == 0 {
 		p.messages = append(p.messages, transfer{slot: (*C.slot)(C.calloc(1, C.sizeof_slot)), pin: new(runtime.Pinner)})
 		p.free = append(p.free, Request(len(p.messages)-1))
@@ -113,7 +113,7 @@ func (p *process) request(b []byte) (Request, *transfer) {
 // checkProcesses is how often Wait looks whether the other processes of this machine are there.
 const checkProcesses = 50 * time.Millisecond
 
-func (p *process) Wait(r Request) error {
+func (p *endpoint) Wait(r Request) error {
 	t := &p.messages[r]
 	if done, err := p.poll(t, true); done || err != nil {
 		return p.end(r, err)
@@ -141,7 +141,7 @@ func (p *process) Wait(r Request) error {
 }
 
 // poll waits a few milliseconds. A failure of another rank is an error.
-func (p *process) poll(t *transfer, first bool) (done bool, err error) {
+func (p *endpoint) poll(t *transfer, first bool) (done bool, err error) {
 	if p.err != nil {
 		return false, p.err
 	}
@@ -163,7 +163,7 @@ func (p *process) poll(t *transfer, first bool) (done bool, err error) {
 }
 
 // end frees the request.
-func (p *process) end(r Request, err error) error {
+func (p *endpoint) end(r Request, err error) error {
 	t := &p.messages[r]
 	if err != nil {
 		return err
@@ -179,7 +179,7 @@ func (p *process) end(r Request, err error) error {
 const longestReason = 1000
 
 // hear returns the failure of a rank that has sent one.
-func (p *process) hear(from int) error {
+func (p *endpoint) hear(from int) error {
 	b := make([]byte, longestReason)
 	n := C.int(len(b))
 	if err := problem(C.hear((*C.char)(unsafe.Pointer(&b[0])), &n, C.int(from))); err != nil {
@@ -188,7 +188,7 @@ func (p *process) hear(from int) error {
 	return &RankError{from, string(b[:n])}
 }
 
-func (p *process) Abort(reason string) {
+func (p *endpoint) Abort(reason string) {
 	reason = reason[:min(len(reason), longestReason)]
 	text := C.CString(reason)
 	p.mu.Lock()
@@ -202,19 +202,21 @@ func (p *process) Abort(reason string) {
 }
 
 // progress lets the messages of Abort go out.
-func (p *process) progress() {
+func (p *endpoint) progress() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	C.progress()
 }
 
-func (p *process) finish() error {
+func (p *endpoint) name(rank int) string { return p.all[rank].name() }
+
+func (p *endpoint) finish() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return problem(C.MPI_Finalize())
 }
 
-func (p *process) exit(status int) {
+func (p *endpoint) exit(status int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	C.end_all(C.int(status))

@@ -9,11 +9,12 @@ import (
 	"os/exec"
 	"os/signal"
 	"regexp"
-	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"dpnbench/internal/mpi/mpitest"
+	"dpnbench/internal/testprocess"
 )
 
 // taskVariable holds what a rank of a test does.
@@ -40,19 +41,19 @@ func TestMain(m *testing.M) {
 // mpirun runs n ranks of a task.
 func mpirun(t *testing.T, n int, task string) *exec.Cmd {
 	t.Helper()
-	name, options := "mpirun.mpich", []string(nil) // as Debian calls them
-	if strings.HasPrefix(Library(), "Open MPI") {
-		name, options = "mpirun.openmpi", []string{"--oversubscribe"}
-	}
-	launcher, err := exec.LookPath(name)
-	if err != nil {
-		if launcher, err = exec.LookPath("mpirun"); err != nil {
-			t.Skip("needs mpirun: ", err)
+	return mpitest.Launch(t, Library(), n, testprocess.New(t, "NONE", taskVariable+"="+task))
+}
+
+// panics checks that a fault is a panic still, and no signal for a handler of the library.
+func panics() (err error) {
+	defer func() {
+		if recover() == nil {
+			err = errors.New("a nil pointer does not panic")
 		}
-	}
-	c := exec.Command(launcher, append(options, "-n", strconv.Itoa(n), os.Args[0])...)
-	c.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", taskVariable+"="+task)
-	return c
+	}()
+	var nowhere *World
+	nowhere.Threads++
+	return nil
 }
 
 var tasks = map[string]func(w *World) error{
@@ -61,6 +62,9 @@ var tasks = map[string]func(w *World) error{
 			if err := test.run(w); err != nil {
 				return fmt.Errorf("rank %d: %s: %w", w.Rank(), test.name, err)
 			}
+		}
+		if err := panics(); err != nil {
+			return err
 		}
 		if w.Threads < 1 {
 			return fmt.Errorf("%d threads", w.Threads)

@@ -1,16 +1,29 @@
 package mpi
 
-import "os"
+import (
+	"os"
+	"strconv"
+	"time"
+)
 
 // World is this process as one of the ranks that mpirun or srun has started.
 type World struct {
 	Comm
 	Threads int // this rank's share of the CPUs that it may use
 
-	finish func() error
-	exit   func(status int)
-	await  func()
+	process
 }
+
+// process is what the binding of MPI does beside a Comm.
+type process interface {
+	name(rank int) string
+	progress()
+	finish() error
+	exit(status int)
+}
+
+// Name says which process a rank is.
+func (w *World) Name(rank int) string { return w.name(rank) }
 
 // Finish waits until all ranks call it, and ends MPI: the last that a rank does.
 func (w *World) Finish() error {
@@ -20,16 +33,32 @@ func (w *World) Finish() error {
 	return w.finish()
 }
 
+// Linger waits, while messages of Abort go out, to be ended by another rank.
+func (w *World) Linger(d time.Duration) {
+	for begun := time.Now(); time.Since(begun) < d; time.Sleep(10 * time.Millisecond) {
+		w.progress()
+	}
+}
+
 // Exit ends all ranks now, with an exit status.
 func (w *World) Exit(status int) { w.exit(status) }
 
-// launched says whether a launcher of MPI started this process, perhaps alone. The variables are those of Open MPI, of
-// MPICH and its relatives (also of srun --mpi=pmi2), and of PMIx (srun --mpi=pmix).
-func launched() bool {
-	for _, name := range []string{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"} {
-		if os.Getenv(name) != "" {
-			return true
+// The rank and the number of ranks by launchers of Open MPI, of MPICH and its relatives (also srun --mpi=pmi2), and of
+// PMIx (srun --mpi=pmix).
+var (
+	rankVariables = []string{"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}
+	sizeVariables = []string{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}
+)
+
+// number returns the first of the variables that is set, or -1.
+func number(variables []string) int {
+	for _, name := range variables {
+		if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
+			return n
 		}
 	}
-	return false
+	return -1
 }
+
+// EnvironmentRank returns the rank that a launcher has given to this process, also without MPI; -1: there is none.
+func EnvironmentRank() int { return number(rankVariables) }

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"dpnbench/dataset"
+	"dpnbench/dpn"
+	"dpnbench/engine"
+	"dpnbench/internal/mpi"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// defaultShards is the number of pieces of a minibatch for more than one rank: the same for any number of them, or
+// the weights would depend on it.
+const defaultShards = 8
+
+// joinRanks makes this process the rank that a launcher of MPI wants it to be. Only rank 0 prints and writes.
+func (a *app) joinRanks() {
+	if a.world, a.unranked = mpi.Start(); a.world == nil {
+		return
+	}
+	runtime.GOMAXPROCS(a.world.Threads) // other ranks have the other CPUs
+	a.world.OnSlow(func(rank int, waited time.Duration) {
+		a.log().Warn("waiting for a rank", "rank", rank, "process", a.world.Name(rank), "seconds",
+			int(waited.Seconds()))
+	})
+}
+
+// checkRanks refuses more than one rank for what only one can do.
+func (a *app) checkRanks(c *cobra.Command) error {
+	if c.Name() == "train" {
+		return a.unranked
+	}
+	if a.world != nil && a.world.Size() > 1 {
+		return fmt.Errorf("%s: mpirun has started %d ranks, expected 1; only train divides its work", c.CommandPath(),
+			a.world.Size())
+	}
+	return nil
+}
+
+// patience is how long a rank that has failed waits for rank 0 to say so. It may be saving the run.
+const patience = 30 * time.Second
+
+// leaveRanks ends this process as a rank: all together if all have succeeded, otherwise at once. Rank 0 says why, or
+// rank 1 if it was rank 0 that failed.
+func (a *app) leaveRanks(status int) int {
+	w := a.world
+	if w == nil {
+		return status
+	}
+	if status == exitDone {
+		err := w.Finish()
+		if err == nil {
+			return status
+		}
+		a.fail(oneLine(err))
+		a.failure, status = err, exitUsage
+	}
+	if w.Rank() == 0 {
+		w.Exit(status)
+		return status
+	}
+	until := patience
+	if status == exitInterrupted { // rank 0, too, after it has saved the run
+		until = time.Hour
+	}
+	var other *mpi.RankError
+	if !errors.As(a.failure, &other) {
+		other = &mpi.RankError{Rank: w.Rank(), Reason: oneLine(a.failure)}
+		w.Abort(other.Reason)
+	} else if other.Rank == 0 && w.Rank() == 1 {
+		until = 0
+	}
+	w.Linger(until)
+	fmt.Fprintf(os.Stderr, "dpnbench: %s\n", oneLine(other))
+	w.Exit(status)
+	return status
+}
+
+// divided returns the share of n threads that rank i of all has.
+func divided(n, i, all int) int {
+	share := n / all
+	if i < n%all {
+		share++
+	}
+	return max(share, 1)
+}
+
+// rank returns the rank of this process, which is 0 if there are no others.
+func (a *app) rank() int {
+	if a.world == nil {
+		return 0
+	}
+	return a.world.Rank()
+}
+
+// count returns the number of ranks of this training.
+func (t *training) count() int {
+	if t.world != nil && t.world.Size() > 1 {
+		return t.world.Size()
+	}
+	return max(t.ranks, 1)
+}
+
+// shards settles the pieces of a minibatch for more than one rank.
+func (t *training) shards(c *dpn.Config, flags *pflag.FlagSet) error {
+	n := t.count()
+	switch {
+	case flags.Changed("ranks") && t.ranks < 1:
+		return fmt.Errorf("--ranks %d: expected at least 1", t.ranks)
+	case t.ranks > 1 && n != t.ranks:
+		return fmt.Errorf("--ranks %d: mpirun has started %d; give one of the two", t.ranks, n)
+	case n == 1:
+		return nil
+	}
+	if c.Shards == 1 && !flags.Changed("shards") && !t.resume {
+		c.Shards = defaultShards
+	}
+	if n > c.Shards && t.resume {
+		return fmt.Errorf("%d ranks: the run in --out %s began with --shards %d; expected at most as many ranks", n,
+			t.out, c.Shards)
+	}
+	if n > c.Shards {
+		return fmt.Errorf("%d ranks: expected at most as many as --shards, which is %d", n, c.Shards)
+	}
+	return nil
+}
+
+// fit trains m by all ranks.
+func (t *training) fit(ctx context.Context, e *engine.Engine, m *dpn.Model, data *dataset.Data,
+	opt dpn.FitOptions) (*dpn.FitResult, error) {
+	if t.world != nil && t.world.Size() > 1 {
+		opt.Comm = t.world.Comm
+		return m.Fit(ctx, e, data.Train, opt)
+	}
+	if t.count() == 1 {
+		return m.Fit(ctx, e, data.Train, opt)
+	}
+	var result *dpn.FitResult
+	return result, mpi.Run(t.ranks, func(c mpi.Comm) error {
+		mine, err := engine.New(engine.WithTier(e.Tier()), engine.WithThreads(divided(e.Threads(), c.Rank(), t.ranks)))
+		if err != nil {
+			return err
+		}
+		defer mine.Close()
+		own := opt
+		own.Comm = c
+		if c.Rank() == 0 {
+			result, err = m.Fit(ctx, mine, data.Train, own)
+			return err
+		}
+		other, err := dpn.New(m.Config, data)
+		if err == nil {
+			err = t.setRoute(other)
+		}
+		if err == nil {
+			_, err = other.Fit(ctx, mine, data.Train, own)
+		}
+		return err
+	})
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dpnbench/internal/mpi"
+)
+
+// trained returns the hash of the weights in the results of a training.
+func trained(t *testing.T, folder string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(folder, resultFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r trainResult
+	if err := json.Unmarshal(b, &r); err != nil {
+		t.Fatal(err)
+	}
+	return r.WeightsSHA256
+}
+
+// ranksArgs are those of a training of a moment.
+func ranksArgs(t *testing.T, updates string) []string {
+	data := t.TempDir()
+	idx(t, data, 120)
+	return []string{"train", "--preset", "compact", "--data", data, "--batch", "20", "--components", "12",
+		"--epochs", "9", "--max-updates", updates, "--quiet"}
+}
+
+// TestRanks trains by ranks of this process: the weights are those of one.
+func TestRanks(t *testing.T) {
+	args := ranksArgs(t, "7")
+	folder := func(name string) string { return filepath.Join(t.TempDir(), name) }
+	one := folder("one")
+	succeed(t, append(args, "--shards", "8", "--out", one)...)
+	want := trained(t, one)
+	for _, ranks := range []string{"2", "3", "8"} {
+		out := folder(ranks)
+		text := succeed(t, append(args[:len(args)-1:len(args)-1], "--ranks", ranks, "--out", out)...)
+		if line := ranks + " ranks share the 8 pieces of each minibatch (--shards)\n"; !strings.Contains(text, line) {
+			t.Errorf("no %q in %q", line, text)
+		}
+		if got := trained(t, out); got != want {
+			t.Errorf("%s ranks: weights %s, want %s", ranks, got, want)
+		}
+	}
+	fails(t, append(args, "--ranks", "0"), "--ranks 0", "at least 1")
+	fails(t, append(args, "--ranks", "9"), "9 ranks", "--shards, which is 8")
+	fails(t, append(args, "--ranks", "3", "--shards", "2"), "3 ranks", "--shards, which is 2")
+	fails(t, append(args[:1:1], "--resume", "--out", one, "--ranks", "9"), "9 ranks", "began with --shards 8")
+}
+
+// TestLaunchedWithoutMPI starts a program without MPI as mpirun does.
+func TestLaunchedWithoutMPI(t *testing.T) {
+	if mpi.Library() != "" {
+		t.Skip("this program has MPI")
+	}
+	t.Setenv("OMPI_COMM_WORLD_SIZE", "2")
+	f, err := os.Create(filepath.Join(t.TempDir(), "err"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	a := newApp(f, f)
+	a.joinRanks()
+	if status := a.leaveRanks(a.run(t.Context(), []string{"train"})); status != exitUsage {
+		t.Errorf("status %d, want %d", status, exitUsage)
+	}
+	b, err := os.ReadFile(f.Name())
+	want := "go build -tags mpi"
+	if text := string(b); err != nil || strings.Count(text, "\n") != 1 || !strings.Contains(text, want) {
+		t.Errorf("printed %q (%v)", b, err)
+	}
+}
