@@ -46,7 +46,9 @@
 //
 // Trained weights are a function of settings and images: they have the same bits on every
 // machine, tier and number of threads ([Model.WeightsSHA256]). All random numbers come from
-// Config.Seed. A finished epoch is never lost: [Model.Fit] leaves the best one in the model even
+// Config.Seed. Gradients of Config.Shards pieces of each minibatch are added in a fixed order
+// (shards.go), so that several ranks compute them together, with the same bits whatever their
+// number (FitOptions.Comm, ranks.go). A finished epoch is never lost: [Model.Fit] leaves the best one in the model even
 // if it stops early, replaces files atomically, and resumes from them with the same bits. Model
 // and state carry a checksum, and a damaged file is refused.
 package dpn
