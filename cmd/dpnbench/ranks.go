@@ -55,13 +55,18 @@ func (a *app) leaveRanks(status int) int {
 	if w == nil {
 		return status
 	}
-	if status == exitDone {
+	if status == exitDone || status == exitUnread { // all files are written
 		err := w.Finish()
 		if err == nil {
 			return status
 		}
 		a.fail(oneLine(err))
 		a.failure, status = err, exitUsage
+	}
+	var other *mpi.RankError
+	if !errors.As(a.failure, &other) {
+		other = &mpi.RankError{Rank: w.Rank(), Reason: oneLine(a.failure)}
+		w.Abort(other.Reason)
 	}
 	if w.Rank() == 0 {
 		w.Exit(status)
@@ -71,11 +76,7 @@ func (a *app) leaveRanks(status int) int {
 	if status == exitInterrupted { // rank 0, too, after it has saved the run
 		until = time.Hour
 	}
-	var other *mpi.RankError
-	if !errors.As(a.failure, &other) {
-		other = &mpi.RankError{Rank: w.Rank(), Reason: oneLine(a.failure)}
-		w.Abort(other.Reason)
-	} else if other.Rank == 0 && w.Rank() == 1 {
+	if other.Lost && other.Rank == 0 && w.Rank() == 1 {
 		until = 0
 	}
 	w.Linger(until)

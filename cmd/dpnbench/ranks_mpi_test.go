@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -139,6 +140,21 @@ func endless(t *testing.T, n int, more ...string) (l *launched, args []string, o
 	l = launch(t, n, append(args, more...))
 	until(t, "state", func() bool { _, err := os.Stat(filepath.Join(out, dpn.StateFile)); return err == nil })
 	return l, args, out
+}
+
+// TestMPIUnsaved interrupts a training whose folder has gone: one line says so.
+func TestMPIUnsaved(t *testing.T) {
+	l, _, out := endless(t, 2)
+	if err := os.RemoveAll(out); err != nil {
+		t.Fatal(err)
+	}
+	l.Process.Signal(syscall.SIGUSR1)
+	l.Wait()
+	lines := l.lines()
+	lines = slices.DeleteFunc(lines, func(s string) bool { return strings.Contains(s, "stopping after") })
+	if len(lines) != 1 || !strings.Contains(lines[0], "the last save failed: ") {
+		t.Errorf("printed %s", l.out.text())
+	}
 }
 
 // TestMPIEnds ends ranks in the middle of a training.

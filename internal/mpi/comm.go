@@ -50,6 +50,7 @@ const SlowAfter = 5 * time.Second
 type RankError struct {
 	Rank   int
 	Reason string
+	Lost   bool // its process has ended without a word
 }
 
 func (e *RankError) Error() string { return fmt.Sprintf("rank %d: %s", e.Rank, e.Reason) }

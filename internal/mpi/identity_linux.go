@@ -43,7 +43,7 @@ func (id *identity) name() string {
 func lost(all []identity, rank int) error {
 	for i := range all {
 		if o := &all[i]; i != rank && o.machine == all[rank].machine && ended(int(o.pid)) {
-			return &RankError{i, o.name() + " has ended"}
+			return &RankError{i, o.name() + " has ended", true}
 		}
 	}
 	return nil

@@ -131,7 +131,7 @@ func (l *local) failure() error {
 
 func (l *local) Abort(reason string) {
 	l.once.Do(func() {
-		l.cause = &RankError{l.rank, reason}
+		l.cause = &RankError{l.rank, reason, false}
 		close(l.failed)
 	})
 }

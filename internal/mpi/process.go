@@ -183,9 +183,9 @@ func (p *endpoint) hear(from int) error {
 	b := make([]byte, longestReason)
 	n := C.int(len(b))
 	if err := problem(C.hear((*C.char)(unsafe.Pointer(&b[0])), &n, C.int(from))); err != nil {
-		return &RankError{from, "failed (" + err.Error() + ")"}
+		return &RankError{from, "failed (" + err.Error() + ")", false}
 	}
-	return &RankError{from, string(b[:n])}
+	return &RankError{from, string(b[:n]), false}
 }
 
 func (p *endpoint) Abort(reason string) {
