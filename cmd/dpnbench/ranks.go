@@ -110,6 +110,14 @@ func (t *training) count() int {
 	return max(t.ranks, 1)
 }
 
+// here returns the number of ranks on this machine.
+func (t *training) here() int {
+	if t.world != nil {
+		return t.world.NodeSize()
+	}
+	return t.count()
+}
+
 // shards settles the pieces of a minibatch for more than one rank.
 func (t *training) shards(c *dpn.Config, flags *pflag.FlagSet) error {
 	n := t.count()
@@ -145,7 +153,7 @@ func (t *training) fit(ctx context.Context, e *engine.Engine, m *dpn.Model, data
 		return m.Fit(ctx, e, data.Train, opt)
 	}
 	var result *dpn.FitResult
-	return result, mpi.Run(t.ranks, func(c mpi.Comm) error {
+	err := mpi.Run(t.ranks, func(c mpi.Comm) error {
 		mine, err := engine.New(engine.WithTier(e.Tier()), engine.WithThreads(divided(e.Threads(), c.Rank(), t.ranks)))
 		if err != nil {
 			return err
@@ -166,4 +174,5 @@ func (t *training) fit(ctx context.Context, e *engine.Engine, m *dpn.Model, data
 		}
 		return err
 	})
+	return result, err
 }

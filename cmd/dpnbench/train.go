@@ -224,7 +224,7 @@ func (t *training) result(ctx context.Context, flags *pflag.FlagSet) (*trainResu
 		return nil, errors.New("no validation samples to compare settings on; expected val-size or val-data " +
 			"in the file")
 	}
-	if err := enoughMemory(c, data); err != nil {
+	if err := enoughMemory(c, data, t.here()); err != nil {
 		return nil, err
 	}
 	m, err := dpn.New(c, data)

@@ -109,9 +109,10 @@ func sameSamples(a, b *dataset.Set) bool {
 	return true
 }
 
-// enoughMemory refuses a network that needs more memory than is available.
-func enoughMemory(c dpn.Config, data *dataset.Data) error {
-	need, free := c.TrainingBytes(data.Train.Shape, len(data.Classes), data.Train.Len()), sysinfo.AvailableMemory()
+// enoughMemory refuses a network of which so many ranks need more memory than is available.
+func enoughMemory(c dpn.Config, data *dataset.Data, ranks int) error {
+	need := float64(ranks) * c.TrainingBytes(data.Train.Shape, len(data.Classes), data.Train.Len())
+	free := sysinfo.AvailableMemory()
 	if need > free {
 		return fmt.Errorf("training this network needs about %.1f GB (--components %d, --dim %d, --batch %d, %s), "+
 			"%.1f GB are available",
