@@ -102,7 +102,7 @@ func benchCommand(a *app) *cobra.Command {
 	f.IntVar(&b.settings.Memory, "memory", 0, "limit stream buffers to `N` bytes, to test the command")
 	f.MarkHidden("slow")
 	f.MarkHidden("memory")
-	c.AddCommand(compareCommand(a))
+	c.AddCommand(compareCommand(a), scaleCommand(a))
 	return c
 }
 

@@ -224,3 +224,24 @@ func TestBenchBadInput(t *testing.T) {
 	fails(t, []string{"bench", "compare", filepath.Join(dir, "none.json"), other}, "none.json", "no such file")
 	fails(t, []string{"bench", "compare", "--threshold", "-1", other, other}, "--threshold -1")
 }
+
+// TestBenchScale simulates two presets and checks the model with ranks in this process.
+func TestBenchScale(t *testing.T) {
+	long(t)
+	dir := t.TempDir()
+	js, page := filepath.Join(dir, "scale.json"), filepath.Join(dir, "scale.html")
+	out := succeed(t, "bench", "scale", "--presets", "linear", "--check", "linear", "--json", js, "--html", page)
+	var r bench.Scale
+	load(t, js, &r)
+	if len(r.Points) != 11+11 || len(r.Checks) != 3 || r.Checks[2].Ranks != 8 || !(r.Here.Latency > 0) ||
+		r.Network.Bandwidth != 12.5e9 || !strings.Contains(out, "weak 1024\n") ||
+		!strings.Contains(out, "a message takes 2.00 µs plus its bytes at 12.5 GB/s") {
+		t.Errorf("%+v, printed %q", r, out)
+	}
+	if b, err := os.ReadFile(page); err != nil || !strings.Contains(string(b), "Weak scaling") {
+		t.Errorf("the page: %v", err)
+	}
+	fails(t, []string{"bench", "scale", "--overlap", "2"}, "--overlap 2: expected 0 to 1")
+	fails(t, []string{"bench", "scale", "--bandwidth", "0"}, "--bandwidth 0: expected 0.001 to 1e+06")
+	fails(t, []string{"bench", "scale", "--check", "compac"}, "--check: ", "compact")
+}

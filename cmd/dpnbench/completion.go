@@ -20,6 +20,7 @@ import (
 var choices = map[string]func() []string{
 	"preset":    dpn.Presets,
 	"presets":   dpn.Presets,
+	"check":     dpn.Presets,
 	"extractor": dpn.Extractors,
 	"form":      potential.Forms,
 	"init":      dpn.Inits,

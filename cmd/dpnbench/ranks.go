@@ -35,7 +35,7 @@ func (a *app) joinRanks() {
 
 // checkRanks refuses more than one rank for what only one can do.
 func (a *app) checkRanks(c *cobra.Command) error {
-	if c.Name() == "train" {
+	if c.Name() == "train" || c.Name() == "scale" {
 		return a.unranked
 	}
 	if a.world != nil && a.world.Size() > 1 {

@@ -88,7 +88,7 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	fails(t, []string{"help", "foo"}, `no subcommand "foo", expected one of `, "train")
-	fails(t, []string{"help", "bench", "foo"}, `bench: no subcommand "foo", expected compare`)
+	fails(t, []string{"help", "bench", "foo"}, `bench: no subcommand "foo", expected one of compare, scale`)
 	fails(t, []string{"help", "train", "foo"}, `train takes no argument "foo"`)
 	if out := succeed(t, "train", "--help"); strings.Contains(out, "All presets:") || strings.Count(out, "\n") > 160 {
 		t.Error("the help of train holds the table of presets, or is long")

@@ -15,7 +15,7 @@ func TestDidYouMean(t *testing.T) {
 			`bench: no subcommand "compar"; did you mean "compare"? (see "dpnbench bench --help")`},
 		{"bench compar --all old new",
 			`bench: no subcommand "compar"; did you mean "compare"? (see "dpnbench bench --help")`},
-		{"bench foo", `bench: no subcommand "foo", expected compare`},
+		{"bench foo", `bench: no subcommand "foo", expected one of compare, scale`},
 		{"data ftech mnist", `data: no subcommand "ftech"; did you mean "fetch"? (see "dpnbench data --help")`},
 		{"help preset", `no subcommand "preset"; did you mean "presets"? (see "dpnbench --help")`},
 		{"nothing --model x", `no subcommand "nothing", expected one of analyze, bench,`},

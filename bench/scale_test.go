@@ -1,0 +1,125 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"dpnbench/engine"
+	"dpnbench/internal/mpi"
+	"dpnbench/internal/webtest"
+)
+
+// TestScaleModel checks the model at its limits.
+func TestScaleModel(t *testing.T) {
+	c := ScaleCost{Preset: "p", Parameters: 1000, Batch: 128, Sample: 1e-3}
+	free := Network{Bandwidth: math.Inf(1)}
+	for _, p := range c.Simulate(1024, free) {
+		if !(math.Abs(p.Efficiency-1) < 1e-12) || p.Messages != 0 {
+			t.Errorf("only samples, free messages: %+v", p)
+		}
+	}
+	points := c.Simulate(100, free)
+	if n := len(points); n != 7+11 || points[6].Ranks != 64 || points[6].Seconds != 2e-3 || points[n-1].Ranks != 1024 ||
+		points[n-1].Batch != 128*1024 {
+		t.Errorf("%d points: %+v", n, points)
+	}
+	c = ScaleCost{Parameters: 1_000_000, Fixed: 0.01, Sample: 1e-4, Sharded: 0.008, Add: 0.004}
+	n := Network{Latency: 1e-6, Bandwidth: 1e9}
+	got, waiting := c.Update(4, 100, n)
+	messages := 12e-6 + 2*0.75*4e6/1e9
+	if want := 0.01 + 0.01 + 0.002 + 0.003 + messages; !(math.Abs(got-want) < 1e-12) ||
+		!(math.Abs(waiting-messages) < 1e-12) {
+		t.Errorf("an update takes %v, waits for %v; want %v, %v", got, waiting, want, messages)
+	}
+	worse := n
+	worse.Stragglers = 0.1
+	if slow, _ := c.Update(4, 100, worse); !(math.Abs(slow-got-0.1*0.02*1.03) < 1e-4) { // the largest of 4: 1.03
+		t.Errorf("with stragglers %v, without %v", slow, got)
+	}
+	better := n
+	better.Overlap = 1
+	if _, waiting := c.Update(4, 100, better); !(math.Abs(waiting) < 1e-12) {
+		t.Errorf("waits for %v", waiting)
+	}
+	for n, want := range map[int]float64{1: 0, 2: 0.564, 100: 2.508, 1024: 3.25} {
+		if got := slowest(n); !(math.Abs(got-want) < 0.05) {
+			t.Errorf("the largest of %d is %v, want %v", n, got, want)
+		}
+	}
+}
+
+// scaled is a result with all presets' kinds of names and a check.
+func scaled() *Scale {
+	s := &Scale{Machine: "CPU", Tier: "avx2", Threads: 2, Batch: 1024,
+		Network: Network{Latency: 2e-6, Bandwidth: 12.5e9, Stragglers: 0.02}, Here: Network{1e-6, 5e9, 0, 0},
+		Checks: []ScaleCheck{{"compact", 2, 128, 4e-3, 5e-3}}}
+	for i, name := range []string{"compact", "paper", "mnistc-cnn"} {
+		c := ScaleCost{name, 10_000 << (5 * i), 128, 1e-4, 2e-5, 1e-4, 1e-5}
+		s.Costs = append(s.Costs, c)
+		s.Points = append(s.Points, c.Simulate(s.Batch, s.Network)...)
+	}
+	return s
+}
+
+func scalePage(t *testing.T) []byte {
+	var b bytes.Buffer
+	if err := scaled().Page().Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestScalePage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("draws figures, slow under emulation: without -short")
+	}
+	page := string(scalePage(t))
+	webtest.Check(t, page)
+	for _, want := range []string{"2.00 µs plus its bytes at 12.5 GB/s", "Strong scaling: a minibatch of 1,024 samples",
+		"1.25</td>", "mnistc-cnn"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
+func TestScalePageInBrowser(t *testing.T) {
+	webtest.Start(t).CheckWidths(scalePage(t), 2)
+}
+
+// TestMeasureScale measures what the model needs. How long things take is not checked.
+func TestMeasureScale(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains, slow under emulation: without -short")
+	}
+	e, err := engine.New(engine.WithThreads(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	c, err := MeasureScale(context.Background(), e, "linear")
+	if err != nil || c.Parameters == 0 || c.Batch == 0 || !(c.Sharded > 0) || !(c.Add > 0) {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	err = mpi.Run(3, func(comm mpi.Comm) error {
+		latency, bandwidth, err := MeasureMessages(comm)
+		if comm.Rank() < 2 && !(latency > 0 && bandwidth > 0) {
+			t.Errorf("rank %d: latency %v, bandwidth %v", comm.Rank(), latency, bandwidth)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := CheckScale(context.Background(), c, 2, 2, Network{Latency: 1e-6, Bandwidth: 1e9})
+	if err != nil || x.Ranks != 2 || !(x.Measured > 0) || !(x.Predicted > 0) {
+		t.Errorf("%+v, %v", x, err)
+	}
+	if !slices.Equal(ScaleRanks(), []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}) {
+		t.Errorf("ranks %v", ScaleRanks())
+	}
+}
