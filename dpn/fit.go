@@ -206,7 +206,9 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 		err = f.begin(ctx)
 	}
 	if !already {
-		_, err = f.agree(ctx, err)
+		if _, err = f.agree(ctx, err); err == nil { // updates would not show it: a rank gets what the others have moved
+			err = f.compare(ctx, f.Epochs)
+		}
 	}
 	for err == nil && f.more(all) {
 		err = f.epoch(ctx, all)

@@ -158,6 +158,8 @@ func TestRanksFail(t *testing.T) {
 				m.Config.LR *= 2
 			}
 		}},
+		"epoch 0, update 0: tensor classifier.weight of rank 1 differs from that of rank 0": {2,
+			func(rank int, m *Model, _ *FitOptions) { m.head.Weight.Data[0] += float32(rank) }},
 		"epoch 1, update 3: tensor denoising_potential.A of rank 1 differs from that of rank 0": {2,
 			func(rank int, m *Model, o *FitOptions) {
 				o.OnStep = func(int, int, float64) { m.potential.Params()[3].Data[0] = 0.5 }
