@@ -101,11 +101,11 @@ func (f *fitting) paused() progress {
 
 // end keeps what there is to keep when an epoch does not finish because of err, and returns err.
 func (f *fitting) end(ctx context.Context, p *pass, err error) error {
+	defer f.await()
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		if err := f.gatherMoments(); err != nil {
 			return err
 		}
-		defer f.await()
 		if unsaved := f.saveLast(f.checkpoint, false); unsaved != nil {
 			return unsaved
 		}

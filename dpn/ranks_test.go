@@ -3,13 +3,16 @@ package dpn
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"dpnbench/engine"
 	"dpnbench/internal/longtest"
@@ -187,6 +190,59 @@ func TestRanksFail(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error %v, want one that begins with %q", err, want)
 		}
+	}
+}
+
+// saves is a log that calls a function at each save.
+type saves struct {
+	slog.Handler
+	saved func()
+}
+
+func (s saves) Enabled(context.Context, slog.Level) bool { return true }
+
+func (s saves) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == "saved" {
+		s.saved()
+	}
+	return nil
+}
+
+// TestRanksFailTogether checks that no rank ends while the first one saves the epochs before numbers that are not
+// finite: as a process, it would end the first one, too.
+func TestRanksFailTogether(t *testing.T) {
+	d, dir := smallDigits(t, 90, 10), t.TempDir()
+	var left atomic.Bool
+	err := mpi.Run(2, func(comm mpi.Comm) error {
+		config := tiny()
+		config.Batch, config.Shards, config.Epochs = 32, 2, 3
+		m, err := New(config, d)
+		if err != nil {
+			return err
+		}
+		e, err := engine.New(engine.WithThreads(1))
+		if err != nil {
+			return err
+		}
+		defer e.Close()
+		o := FitOptions{Comm: comm, Dir: dir}
+		o.OnEpoch = func(h Epoch) {
+			if h.Epoch == 2 {
+				m.head.Weight.Data[0] = 1e38
+			}
+		}
+		o.Log = slog.New(saves{slog.DiscardHandler, func() {
+			time.Sleep(20 * time.Millisecond)
+			if left.Load() {
+				t.Error("a rank has ended before a save")
+			}
+		}})
+		_, err = m.Fit(context.Background(), e, d.Train, o)
+		left.Store(comm.Rank() == 1 || left.Load())
+		return err
+	})
+	if err == nil || !strings.Contains(err.Error(), "epoch 3, update 7: ") {
+		t.Errorf("error %v", err)
 	}
 }
 

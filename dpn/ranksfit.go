@@ -154,7 +154,7 @@ func (f *fitting) gatherMoments() error {
 
 // await returns when the first rank calls it: until it has saved the folder no other one may end, which would end all.
 func (f *fitting) await() {
-	if t := f.step.team; t != nil {
+	if t := f.step.team; t != nil && t.err == nil {
 		_ = mpi.Broadcast(t.comm, 0, make([]byte, 1)) // if that fails, training ends all the same
 	}
 }

@@ -21,6 +21,7 @@ import (
 
 	"dpnbench/engine"
 	"dpnbench/internal/mpi"
+	"dpnbench/internal/parallel"
 )
 
 // Exit statuses.
@@ -67,10 +68,7 @@ func run(ctx context.Context, args []string, stdout, stderr *os.File) int {
 func (a *app) run(ctx context.Context, args []string) (status int) {
 	defer func() {
 		if v := recover(); v != nil {
-			if p, ok := v.(*engine.TaskPanic); ok {
-				v = p.Value
-			}
-			a.failure = fmt.Errorf("internal error: %v", v)
+			a.failure = fmt.Errorf("internal error: %v", panicked(v))
 			a.fail(a.failure.Error())
 			status = exitInternal
 		}
@@ -101,6 +99,17 @@ func (a *app) run(ctx context.Context, args []string) (status int) {
 		return exitFailed
 	}
 	return exitUsage
+}
+
+// panicked returns the value of the first panic, without stacks.
+func panicked(v any) any {
+	switch p := v.(type) {
+	case *engine.TaskPanic:
+		return panicked(p.Value)
+	case *parallel.Panic: // of a rank, or of a run of sweep
+		return panicked(p.Value)
+	}
+	return v
 }
 
 // newApp makes a command that prints to files, which may be terminals.

@@ -13,7 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	"dpnbench/engine"
 	"dpnbench/engine/num"
+	"dpnbench/internal/parallel"
 )
 
 // dpnbench runs a command line and returns what it printed and its status.
@@ -158,20 +160,27 @@ func long(t *testing.T) {
 }
 
 // panicking is a context whose Err panics.
-type panicking struct{ context.Context }
+type panicking struct {
+	context.Context
+	value any
+}
 
-func (panicking) Err() error { panic("out of order") }
+func (p panicking) Err() error { panic(p.value) }
 
-// TestInternalError checks that a panic prints one line and exits as an internal error.
+// TestInternalError checks that a panic prints one line and exits as an internal error, also that of another thread.
 func TestInternalError(t *testing.T) {
-	f, err := os.Create(filepath.Join(t.TempDir(), "err"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	status := run(panicking{context.Background()}, []string{"check", "--kernel", "dot", "--quiet"}, f, f)
-	b, err := os.ReadFile(f.Name())
-	if err != nil || status != exitInternal || string(b) != "dpnbench: internal error: out of order\n" {
-		t.Errorf("status %d, printed %q (%v)", status, b, err)
+	thread := &engine.TaskPanic{Value: "out of order", Stack: []byte("stack\n")}
+	for _, value := range []any{"out of order", thread, &parallel.Panic{Value: thread, Stack: []byte("stack\n")}} {
+		f, err := os.Create(filepath.Join(t.TempDir(), "err"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		ctx := panicking{context.Background(), value}
+		status := run(ctx, []string{"check", "--kernel", "dot", "--quiet"}, f, f)
+		b, err := os.ReadFile(f.Name())
+		if err != nil || status != exitInternal || string(b) != "dpnbench: internal error: out of order\n" {
+			t.Errorf("%T: status %d, printed %q (%v)", value, status, b, err)
+		}
 	}
 }
