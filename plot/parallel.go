@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"strconv"
 
 	"dpnbench/internal/axes"
 	"dpnbench/internal/format"
@@ -126,10 +127,8 @@ func (a Parallel) place(c draw.Canvas, lines []int) []placedAxis {
 			}
 		case len(values) <= fewValues && i < len(a.Axes)-1:
 			for _, v := range values {
-				p.ticks = append(p.ticks, axes.Tick{Value: v, Label: format.Significant(v)})
-				if v == math.Trunc(v) && math.Abs(v) < 1e6 {
-					p.ticks[len(p.ticks)-1].Label = format.Number(v, 0)
-				}
+				label := strconv.FormatFloat(v, 'g', -1, 64) // as a setting is written: 0.003
+				p.ticks = append(p.ticks, axes.Tick{Value: v, Label: label})
 			}
 		case x.Log:
 			p.ticks = logTicks(values[0], values[len(values)-1])

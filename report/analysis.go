@@ -539,7 +539,7 @@ func (a Analysis) moves() (Shown, error) {
 	f := plot.Gallery{Title: a.text().Say("moves title", "name", a.name()), Series: []string{"initial", "final"},
 		Rows: a.Model.Shape.Rows, Cols: a.Model.Shape.Cols, Scale: levels}
 	for _, i := range order {
-		caption := fmt.Sprintf("%d: %.2g", i, moves.Moved[i])
+		caption := fmt.Sprintf("%d: %s", i, format.Significant(float64(moves.Moved[i])))
 		f.Images = append(f.Images, plot.Image{Caption: caption, X: [][]float32{
 			a.visible(moves.Initial.Row(i)), a.visible(moves.Final.Row(i)),
 		}})

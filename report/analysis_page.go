@@ -328,7 +328,7 @@ func (a Analysis) stepsSentence() string {
 	case law.Follows():
 		return a.text().Say("steps follow", "fall", fall, "rho", law.Rho, "ci", law.RhoCI)
 	}
-	return a.text().Say("steps do not follow", "fall", fall, "fault", lawFault(law, falls == n))
+	return a.text().Say("steps do not follow", "fall", fall, "falls", falls, "fault", lawFault(law, falls == n))
 }
 
 // lawFault says why a law is not followed. falling is set if D falls at every step.

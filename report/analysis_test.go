@@ -170,7 +170,7 @@ func TestAnalysisSummary(t *testing.T) {
 				"bends upwards."},
 		{[]float64{16, 15, 13, 9, 4}, "but bends downwards"},
 		{[]float64{1, 2, 4, 8.1, 16},
-			"at none of the 4 ascent steps but does not follow the law of equi-separation: the 95% interval of the " +
+			"at none of the 4 ascent steps and does not follow the law of equi-separation: the 95% interval of the " +
 				"factor"},
 		{[]float64{15.1, 15.09, 15.08, 15.07},
 			"The ascent hardly changes D: its 3 steps together multiply it by 0.9980."},

@@ -330,6 +330,9 @@ func (t Table) view(b *builder) (blockView, error) {
 			switch {
 			case t.Columns[j].Number:
 				c.Class = "n"
+				if interval.MatchString(text) {
+					c.Class = "n word"
+				}
 			case max(utf8.RuneCountInString(text), utf8.RuneCountInString(c.Note)) > longCell:
 				c.Class = "text"
 				v.Stacked = true

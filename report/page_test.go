@@ -230,7 +230,7 @@ func TestPage(t *testing.T) {
 	page := written(t, p)
 	for _, want := range []string{
 		"<title>What a denoising", `>D at the input<small>Table 1 of the paper</small></th>`,
-		`<td class="n" data-label="95% interval">1.98 to 2.31</td>`,
+		`<td class="n word" data-label="95% interval">1.98 to 2.31</td>`,
 		`<td class="verdict fails" data-label="verdict">does not hold</td>`,
 		`<th scope="col">verdict</th>`, "Figure 18.", `aria-label="Enlarge figure 9"`,
 		"Eight digits on their way. Eight " +

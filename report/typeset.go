@@ -13,6 +13,7 @@ var (
 	negative   = regexp.MustCompile(`(^|[ (])-(\d)`)
 	times      = regexp.MustCompile(`(\d) x (\d)`)
 	ratio      = regexp.MustCompile(`([a-z])/([a-z])`)
+	interval   = regexp.MustCompile(`^[-−\d.,%]+ to [-−\d.,%]+$`)
 )
 
 // formulas is a text as HTML, with its indices below and above the line and its signs as in print.

@@ -430,7 +430,7 @@ func (s *sweeping) finish(r *sweep.Report) error {
 	m := sysinfo.ReadMachine()
 	var files output.Batch
 	defer files.Discard()
-	page := r.Page([]report.Fact{{Name: "machine of this page", Text: m.Brand}, {Name: "version", Text: version()}})
+	page := r.Page([]report.Fact{{Name: "Machine of this page", Text: m.Brand}, {Name: "Version", Text: version()}})
 	err := addJSON(&files, filepath.Join(s.out, sweepFile), r)
 	if err == nil {
 		err = files.Write(filepath.Join(s.out, csvFile), r.WriteCSV)

@@ -54,7 +54,7 @@ func (r *Report) Page(facts []report.Fact) report.Page {
 	if r.Best != nil {
 		p.Sections = append(p.Sections, report.Section{ID: "best", Title: "The best run", Blocks: []report.Block{
 			report.Text("Its folder is " + r.Best.Folder + "; this trains it again, with the same bits:"),
-			report.List{Command(r.Best.Run, "", r.Best.Folder)}}})
+			report.Markup("<pre><code>" + report.Words(Command(r.Best.Run, "", r.Best.Folder)) + "</code></pre>")}})
 	}
 	return p
 }
@@ -77,15 +77,15 @@ func Command(run Run, more, folder string) string {
 
 // facts are those of the plan.
 func (r *Report) facts() []report.Fact {
-	facts := []report.Fact{{Name: "settings of all runs", Text: Text(r.plan.Fixed)},
-		{Name: "method", Text: r.Method}, {Name: "settings compared", Text: strconv.Itoa(len(r.Table))},
-		{Name: "runs", Text: strconv.Itoa(len(r.Runs))}, {Name: "compared by", Text: "validation " + r.By},
-		{Name: "training", Text: fmt.Sprintf("%.1f s in all", r.Seconds)}}
+	facts := []report.Fact{{Name: "Settings of all runs", Text: Text(r.plan.Fixed)},
+		{Name: "Method", Text: r.Method}, {Name: "Settings compared", Text: strconv.Itoa(len(r.Table))},
+		{Name: "Runs", Text: strconv.Itoa(len(r.Runs))}, {Name: "Compared by", Text: "validation " + r.By},
+		{Name: "Training", Text: fmt.Sprintf("%.1f s in all", r.Seconds)}}
 	if len(r.Seeds) > 0 {
-		facts = append(facts, report.Fact{Name: "seeds", Text: strings.Join(r.Seeds, ", ")})
+		facts = append(facts, report.Fact{Name: "Seeds", Text: strings.Join(r.Seeds, ", ")})
 	}
 	if r.plan.Epochs != nil {
-		facts = append(facts, report.Fact{Name: "epochs of the rungs",
+		facts = append(facts, report.Fact{Name: "Epochs of the rungs",
 			Text: strings.Trim(fmt.Sprint(r.plan.Epochs), "[]")})
 	}
 	return slices.DeleteFunc(facts, func(f report.Fact) bool { return f.Text == "" })

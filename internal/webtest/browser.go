@@ -275,14 +275,14 @@ func (b *Browser) CheckWidths(page []byte, figures int) {
 	b.CheckQuiet()
 }
 
-// printProblems names the tables that are wider than their place, as nobody can scroll paper.
+// printProblems names the tables and figures that are wider than their place, as nobody can scroll paper.
 func (b *Browser) printProblems() (problems []string) {
 	b.t.Helper()
 	var wide []string
-	b.Evaluate(`[...document.querySelectorAll('.scroll')].filter(e => e.checkVisibility() &&
-		e.scrollWidth > e.clientWidth + 1).map(e => e.innerText.slice(0, 60))`, &wide)
+	b.Evaluate(`[...document.querySelectorAll('.scroll, .sheet')].filter(e => e.checkVisibility() &&
+		e.scrollWidth > e.clientWidth + 1).map(e => (e.closest('figure') ?? e).innerText.slice(0, 60))`, &wide)
 	for _, w := range wide {
-		problems = append(problems, fmt.Sprintf("the table is too wide: %q", w))
+		problems = append(problems, fmt.Sprintf("the table or figure is too wide: %q", w))
 	}
 	return problems
 }

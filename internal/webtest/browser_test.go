@@ -14,6 +14,7 @@ func TestProblems(t *testing.T) {
 	const bad = `<!DOCTYPE html><meta name="viewport" content="width=device-width">
 		<div style="width: 2000px">wide</div>
 		<div class="scroll" style="width: 9px"><table><td>table</td></table></div>
+		<div class="sheet" style="width: 9px">figure</div>
 		<img alt="lost" src="lost.png"><script>nowhere()</script>
 		<a href="#" tabindex="2">later</a> <a href="#" tabindex="1" style="outline: none">sooner</a>
 		<details><summary>folded</summary><div style="width: 3000px">inside</div></details>
@@ -28,7 +29,7 @@ func TestProblems(t *testing.T) {
 		`do not load: ["lost"]`,
 		"/lost.png", "404", "outside: cut off here", "overlap: one / two", "7.2 pixels: one",
 		"the first figure ends at", "Tab number 1 reaches element 1", "does not show after 1 ",
-		"nowhere is not defined", "too wide: \"table"} {
+		"nowhere is not defined", "too wide: \"table", "too wide: \"figure"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
