@@ -39,8 +39,8 @@ func (a *app) checkRanks(c *cobra.Command) error {
 		return a.unranked
 	}
 	if a.world != nil && a.world.Size() > 1 {
-		return fmt.Errorf("%s: mpirun has started %d ranks, expected 1; only train divides its work", c.CommandPath(),
-			a.world.Size())
+		return fmt.Errorf("%d ranks were started, expected 1 for %s: only train and bench scale divide their work",
+			a.world.Size(), c.CommandPath())
 	}
 	return nil
 }

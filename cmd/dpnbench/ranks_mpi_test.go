@@ -119,7 +119,7 @@ func TestMPI(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ args, want string }{
-		{"version", "version: mpirun has started 2 ranks, expected 1"},
+		{"version", "2 ranks were started, expected 1 for dpnbench version: only train and bench scale"},
 		{"train --preset none", "--preset \"none\""},
 		{"train --data nowhere", "\"nowhere\""},
 	} {
