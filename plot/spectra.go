@@ -46,7 +46,7 @@ func (a Spectra) layout(width vg.Length) (drawing, error) {
 	}
 	p := newPlot("", "place in the spectrum, the largest first", y+" (log scale)")
 	p.Add(grid())
-	thin := draw.LineStyle{Color: translucent(blue, 0x70), Width: 0.7}
+	thin := draw.LineStyle{Color: translucent(blue, 0xc0), Width: 0.7} // contrast 3.3 on white
 	thick := draw.LineStyle{Color: vermillion, Width: 2}
 	lo, hi := math.Inf(1), math.Inf(-1)
 	left := 0
