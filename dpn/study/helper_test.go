@@ -53,6 +53,7 @@ func completed(c dpn.Config) dpn.Config {
 		c.Form = potential.FormFull
 	}
 	c.Init, c.Optimiser = "kmeans", dpn.Adam
+	c.Shards = 1
 	c.Gradient, c.Epochs, c.LR, c.PotentialLR, c.Schedule, c.Seed = "exact", 1, 1e-3, 1e-3, "constant", 1
 	return c
 }
