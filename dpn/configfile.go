@@ -73,7 +73,11 @@ func parseConfig(text []byte, base Config) (Config, error) {
 			return base, err
 		}
 	}
+	extractor := base.Extractor
 	base.set(values)
+	if _, given := values["hidden"]; !given && base.Extractor != extractor {
+		base.Hidden = "" // which was that of another extractor
+	}
 	return base, nil
 }
 

@@ -139,6 +139,9 @@ func (t *training) resolve(flags *pflag.FlagSet) (dpn.Config, error) {
 			return c, fmt.Errorf("--%s %s: %w", f.Name, value, err)
 		}
 	}
+	if t.settings.Extractor != c.Extractor && !flags.Changed("hidden") {
+		t.settings.Hidden = "" // which was that of another extractor
+	}
 	c = t.settings
 	if flags.Changed("dim") && c.Dim != 0 && c.Extractor == "identity" {
 		return c, fmt.Errorf("--dim %d: extractor identity keeps the input as it is; "+

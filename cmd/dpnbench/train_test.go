@@ -223,6 +223,27 @@ func TestTrainingOptions(t *testing.T) {
 	}
 }
 
+// TestOtherExtractor replaces the extractor of a preset that sets hidden widths, by flags and in a file. They go with
+// it, and what is refused is what was given.
+func TestOtherExtractor(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	write(t, in("table.csv"), []byte("a,b,class\n"+strings.Repeat("1,2,x\n2,1,y\n", 20)))
+	write(t, in("mlp.toml"), []byte("preset = \"mlp\"\nextractor = \"linear\"\nepochs = 1\nmax-updates = 2\n"))
+	var r trainResult
+	for i, source := range [][]string{{"--preset", "mlp", "--extractor", "linear"}, {"--config", in("mlp.toml")}} {
+		succeed(t, with(append([]string{"train"}, source...), "--data", in("table.csv"), "--max-updates", "2",
+			"--quiet", "--json", in("x.json"), "--out", in(strconv.Itoa(i)))...)
+		if load(t, in("x.json"), &r); r.Config.Hidden != "" {
+			t.Errorf("%q: hidden %q with extractor %s", source, r.Config.Hidden, r.Config.Extractor)
+		}
+	}
+	fails(t, []string{"train", "--data", in("table.csv"), "--extractor", "conv", "--out", in("none")},
+		`--extractor "conv": expected images of at least 4 x 4 pixels with it, not vectors of 2 features`)
+	fails(t, []string{"train", "--preset", "mlp", "--extractor", "linear", "--hidden", "9", "--out", in("none")},
+		`--hidden "9": expected the extractor mlp or conv with it`)
+}
+
 // TestOverwrite checks the files beside the model after a new run in an old folder.
 func TestOverwrite(t *testing.T) {
 	data, dir := t.TempDir(), t.TempDir()
