@@ -84,12 +84,14 @@ data-table: build ## train on MNIST, Fashion-MNIST (DATA=FOLDER) and small table
 	go run ./internal/datatable $(if $(DATA),-data $(DATA)) $(ARGS)
 
 # lint vets the packages with files for single systems on the systems that differ most: other
-# assembly, no Unix, no processes, 32-bit int. vet-all covers all packages on eight systems.
+# assembly, no Unix, no processes, 32-bit int; and the reader of Parquet, built only with its tag.
+# vet-all covers all packages on eight systems.
 system_packages = ./engine/... ./internal/folderlock ./internal/guardpages ./internal/sysinfo
-lint: ## check formatting; vet, also without assembly and for arm64, Windows, WebAssembly and 32 bits
+lint: ## check formatting; vet, also without assembly, with Parquet and for arm64, Windows, WebAssembly and 32 bits
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }
 	go vet ./...
 	go vet -tags noasm ./engine/...
+	go vet -tags parquet ./dataset/source
 	GOOS=linux GOARCH=arm64 go vet $(system_packages)
 	GOOS=windows GOARCH=amd64 go vet $(system_packages) ./cmd/dpnbench
 	GOOS=js GOARCH=wasm go vet $(system_packages) ./cmd/dpnbench

@@ -189,7 +189,7 @@ func (r *parquetReader) columns(file *parquet.File) (parquetColumns, error) {
 					strings.Join(p, "."), kind, dropHint)
 			}
 			texts = append(texts, p[0])
-		case i == 0 && namesIndex(p[0]) && !choice.named && (kind == parquet.Int32 || kind == parquet.Int64):
+		case i == 0 && array.NamesIndex(p[0]) && !choice.named && (kind == parquet.Int32 || kind == parquet.Int64):
 			choice.numbers = append(choice.numbers, p[0])
 		default:
 			c.features = append(c.features, i)
