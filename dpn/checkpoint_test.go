@@ -278,7 +278,8 @@ func restore(t *testing.T, dir string, files map[string]string) {
 }
 
 // TestCheckpoints lists the updates after which a run of 4 epochs with 3 updates is saved: after the first and
-// the last epoch, after others a moment after the last save at the earliest, and as the options say.
+// the last epoch, after others a moment after the last save at the earliest, and as the options say, with one rank and
+// with two.
 func TestCheckpoints(t *testing.T) {
 	notEmulated(t)
 	e := newEngine(t)
@@ -296,23 +297,26 @@ func TestCheckpoints(t *testing.T) {
 		{12, 0, 9, 4},
 	} {
 		r := newCheckpointRun(t, e, func(c *Config) { c.Batch, c.ValSize = 120, 0 })
-		r.c.Epochs = 4
-		var got []int
-		opt := FitOptions{Dir: t.TempDir(), CheckpointUpdates: c.updates, CheckpointInterval: c.interval,
-			OnSave: func(_, updates int) { got = append(got, updates) }}
-		if _, _, err := r.fit(context.Background(), opt); err != nil {
-			t.Fatal(err)
-		}
-		wrong := len(got) > c.most || !slices.Contains(got, 3) || !slices.Contains(got, 12)
-		for i, at := range got {
-			before := 0
-			if i > 0 {
-				before = got[i-1]
+		r.c.Epochs, r.c.Shards = 4, 2
+		for _, r.ranks = range []int{0, 2} {
+			var got []int
+			opt := FitOptions{Dir: t.TempDir(), CheckpointUpdates: c.updates, CheckpointInterval: c.interval,
+				OnSave: func(_, updates int) { got = append(got, updates) }}
+			if _, _, err := r.fit(context.Background(), opt); err != nil {
+				t.Fatal(err)
 			}
-			wrong = wrong || at < before || at-before > c.gap
-		}
-		if wrong {
-			t.Errorf("every %d updates or %v: saved after updates %v", c.updates, c.interval, got)
+			wrong := len(got) > c.most || !slices.Contains(got, 3) || !slices.Contains(got, 12)
+			for i, at := range got {
+				before := 0
+				if i > 0 {
+					before = got[i-1]
+				}
+				wrong = wrong || at < before || at-before > c.gap
+			}
+			if wrong {
+				t.Errorf("%d ranks, every %d updates or %v: saved after updates %v", r.ranks, c.updates, c.interval,
+					got)
+			}
 		}
 	}
 }

@@ -188,8 +188,7 @@ func (f *fitting) pass(ctx context.Context, number, all int, p *pass) error {
 		until = context.Background()
 	}
 	return loop.Pass(until, f.train.Len(), p.Updates, order, func(at []int32) error {
-		if s.team == nil && f.checkpointDue(f.Updates) || f.gathered {
-			f.gathered = false
+		if f.checkpointDue(f.Updates) && (s.team == nil || f.gathered) {
 			f.tolerate(f.checkpoint())
 		}
 		return f.update(ctx, number, all, p, at)

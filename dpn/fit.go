@@ -147,7 +147,7 @@ type fitting struct {
 	opt        FitOptions
 	step       *Trainer
 	cancel     context.CancelFunc // of the context of run, with FitOptions.Comm
-	gathered   bool               // rank 0 has all moments, for a checkpoint
+	gathered   bool               // rank 0 has the moments of all ranks after the last update
 	begun      time.Time
 	progress
 

@@ -122,20 +122,20 @@ func (f *fitting) signal() {
 
 // gatherAsked gathers the moments after an update, if the first rank has asked for them.
 func (f *fitting) gatherAsked() error {
-	t := f.step.team
-	if t == nil || t.signals&signalSave == 0 {
+	f.gathered = false
+	if t := f.step.team; t == nil || t.signals&signalSave == 0 {
 		return nil
 	}
-	f.gathered = true
 	return f.gatherMoments()
 }
 
-// gatherMoments gives the first rank the moments of all.
+// gatherMoments gives the first rank the moments of all, unless it has them.
 func (f *fitting) gatherMoments() error {
 	t := f.step.team
-	if t == nil {
+	if t == nil || f.gathered {
 		return nil
 	}
+	f.gathered = true
 	for r, parts := range t.parts {
 		for _, q := range parts {
 			n := len(q.Data)
