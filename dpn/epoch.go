@@ -39,8 +39,8 @@ type Epoch struct {
 	Warnings    []Warning   `json:"warnings,omitempty"` // new in this epoch, or before the first
 }
 
-// AscentCost is what the ascent of a minibatch has cost, or that of its last piece of which the first rank has
-// computed rows. It depends on the route and on the number of ranks, and changes nothing else.
+// AscentCost is what the ascent of a minibatch has cost; of one in pieces, that of the last piece with rows on rank 0.
+// It depends on the route and on the number of ranks, as times do and no other figure.
 type AscentCost struct {
 	Route      string `json:"route"`      // dense or sparse
 	Precisions int    `json:"precisions"` // full P_i that were made for it
@@ -199,7 +199,7 @@ func (f *fitting) pass(ctx context.Context, number, all int, p *pass) error {
 func (f *fitting) update(ctx context.Context, number, all int, p *pass, at []int32) error {
 	m, s := f.m, f.step
 	begun := time.Now()
-	s.begin()
+	s.profile.begin()
 	f.signal()
 	loss, err := s.gradients(whole(f.train, at))
 	if err != nil {

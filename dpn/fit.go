@@ -196,7 +196,7 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 	}
 	already := !f.more(all) && resumed
 	if !already {
-		if _, err := f.agree(ctx, f.checkDir()); err != nil {
+		if _, err := f.tell(ctx, f.checkDir()); err != nil {
 			return nil, err
 		}
 		err = f.prepare(ctx, resumed)
@@ -206,7 +206,7 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 		err = f.begin(ctx)
 	}
 	if !already {
-		if _, err = f.agree(ctx, err); err == nil { // updates would not show it: a rank gets what the others have moved
+		if _, err = f.tell(ctx, err); err == nil { // updates would not show it: a rank gets what the others have moved
 			err = f.compare(ctx, f.Epochs)
 		}
 	}

@@ -28,7 +28,7 @@ const (
 	PhaseDensity                         // density losses and their gradient
 	PhaseBackward                        // a layer of the extractor
 	PhasePieces                          // gradients of the pieces of a minibatch added up
-	PhaseMessages                        // between the processes that train together
+	PhaseMessages                        // between ranks
 	PhaseNorm                            // of the gradient
 	PhaseOptimiser                       // the step of the optimiser, gradient clipped
 	PhaseRetraction                      // alpha and U back where they belong

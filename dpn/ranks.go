@@ -6,7 +6,6 @@ import (
 
 	"dpnbench/dpn/layer"
 	"dpnbench/engine"
-	"dpnbench/internal/linalg"
 	"dpnbench/internal/mpi"
 )
 
@@ -16,8 +15,8 @@ import (
 // moves its parameters, whose moments no other rank needs. Then all ranks get the new parameters. No sum depends on
 // R, and so no bit does.
 
-// blockSize is the number of elements of a block of a tensor. SumSquares adds the sums of as many, in order, so that
-// the norm has the bits of one process.
+// blockSize is the number of elements of a block of a tensor. Engine.SumSquares adds up chunks of this size, too, so
+// the norm from sums by block has the bits of one process.
 const blockSize = 1 << 14
 
 // span are the pieces lo to hi-1.
@@ -290,22 +289,6 @@ func (t *team) sumSquares(i int) (sum float64) {
 		sum += v
 	}
 	return sum
-}
-
-// notFinite is layer.NotFinite by the sums of squares, which are not finite where an element is not.
-func (s *Trainer) notFinite(loss, norm float64) string {
-	if !linalg.IsFinite(loss) {
-		return "loss"
-	}
-	if norm*norm <= math.MaxFloat32 {
-		return ""
-	}
-	for i, p := range s.params {
-		if !linalg.IsFinite(s.team.sumSquares(i)) {
-			return "gradient of " + p.Name
-		}
-	}
-	return "norm of the gradient"
 }
 
 // gather gives every rank the parameters that the others have moved.

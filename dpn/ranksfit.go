@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"dpnbench/dpn/layer"
 	"dpnbench/internal/mpi"
@@ -34,8 +35,7 @@ func (m *Model) rankOptions(opt FitOptions) (FitOptions, error) {
 }
 
 // tell gives every rank the words of all, as many each, and returns them by rank. err is what this rank has failed
-// with so far. The context, if it has ended for a rank, is the error of all, and otherwise the error of a rank one
-// of all.
+// with, or nil. All ranks return an error if one has failed or its context has ended: that of the context if both.
 func (f *fitting) tell(ctx context.Context, err error, words ...uint64) ([][]uint64, error) {
 	t := f.step.team
 	if t == nil || t.err != nil {
@@ -214,16 +214,17 @@ func (f *fitting) compare(ctx context.Context, epoch int) error {
 	}
 	for r, theirs := range all {
 		for i, p := range params {
-			for j := range 4 {
-				if theirs[4*i+j] != all[0][4*i+j] {
-					return fmt.Errorf("epoch %d, update %d: tensor %s of rank %d differs from that of rank 0", epoch,
-						f.Updates, p.Name, r)
-				}
+			if at := i * hashWords; !slices.Equal(theirs[at:at+hashWords], all[0][at:at+hashWords]) {
+				return fmt.Errorf("epoch %d, update %d: tensor %s of rank %d differs from that of rank 0", epoch,
+					f.Updates, p.Name, r)
 			}
 		}
 	}
 	return nil
 }
+
+// hashWords is the number of words of a SHA-256.
+const hashWords = sha256.Size / 8
 
 // appendHash appends the SHA-256 of b.
 func appendHash(words []uint64, b []byte) []uint64 {
@@ -249,7 +250,7 @@ func (f *fitting) resume(ctx context.Context, perEpoch, all int) (resumed bool, 
 		return false, err
 	}
 	for r, theirs := range words {
-		if theirs[0] != words[0][0] {
+		if !slices.Equal(theirs, words[0]) {
 			return false, fmt.Errorf("rank %d has other settings or other samples than rank 0", r)
 		}
 	}

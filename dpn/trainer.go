@@ -10,6 +10,7 @@ import (
 	"dpnbench/engine"
 	"dpnbench/engine/ascent"
 	"dpnbench/engine/num"
+	"dpnbench/internal/linalg"
 	"dpnbench/internal/mpi"
 )
 
@@ -148,7 +149,7 @@ func (s *Trainer) prepare(comm mpi.Comm) {
 // returns a *NotFiniteError. With Config.Gradient "detached" only the classifier learns. With
 // Config.NoiseMax the first half of the images gets noise.
 func (s *Trainer) Update(set *dataset.Set, at []int32, rate float64) (loss float64, err error) {
-	s.begin()
+	s.profile.begin()
 	if loss, err = s.gradients(whole(set, at)); err != nil {
 		return 0, err
 	}
@@ -158,9 +159,6 @@ func (s *Trainer) Update(set *dataset.Set, at []int32, rate float64) (loss float
 	}
 	return loss, s.update(rate, norm)
 }
-
-// begin begins an update.
-func (s *Trainer) begin() { s.profile.begin() }
 
 // rows are those that are computed together: images at[0], at[1], ... of set, a piece of a minibatch.
 type rows struct {
@@ -332,13 +330,25 @@ func (s *Trainer) check(loss float64) (norm float64, what string) {
 		sum += v
 	}
 	norm = math.Sqrt(sum)
-	if s.team == nil {
-		what = layer.NotFinite(loss, norm, s.params)
-	} else {
-		what = s.notFinite(loss, norm)
-	}
+	what = s.notFinite(loss, norm)
 	s.profile.enter(PhaseOther)
 	return norm, what
+}
+
+// notFinite is layer.NotFinite by the sums of squares, which are not finite where an element is not.
+func (s *Trainer) notFinite(loss, norm float64) string {
+	if !linalg.IsFinite(loss) {
+		return "loss"
+	}
+	if norm*norm <= math.MaxFloat32 {
+		return ""
+	}
+	for i, p := range s.params {
+		if !linalg.IsFinite(s.sumSquares(i)) {
+			return "gradient of " + p.Name
+		}
+	}
+	return "norm of the gradient"
 }
 
 // sumSquares returns that of the gradient of tensor i.
