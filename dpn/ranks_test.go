@@ -14,29 +14,37 @@ import (
 	"testing"
 	"time"
 
+	"dpnbench/dataset"
 	"dpnbench/engine"
 	"dpnbench/internal/longtest"
 	"dpnbench/internal/mpi"
 )
 
-// fitTogether calls Fit on each of several ranks, of which the first one gets the options, and ctx. It returns what
-// the first one returns.
-func (r checkpointRun) fitTogether(ctx context.Context, opt FitOptions) (*Model, *FitResult, error) {
-	models, results := make([]*Model, r.ranks), make([]*FitResult, r.ranks)
-	err := mpi.Run(r.ranks, func(c mpi.Comm) error {
+// onRanks calls f for each of several ranks, with a network and an engine of its own.
+func onRanks(ranks int, c Config, d *dataset.Data, f func(c mpi.Comm, m *Model, e *engine.Engine) error) error {
+	return mpi.Run(ranks, func(comm mpi.Comm) error {
 		e, err := engine.New(engine.WithThreads(1))
 		if err != nil {
 			return err
 		}
 		defer e.Close()
-		m, err := New(r.c, r.d)
+		m, err := New(c, d)
 		if err != nil {
 			return err
 		}
+		return f(comm, m, e)
+	})
+}
+
+// fitTogether calls Fit on each of several ranks, all with the options, the first one with ctx. It returns what the
+// first one returns.
+func (r checkpointRun) fitTogether(ctx context.Context, opt FitOptions) (*Model, *FitResult, error) {
+	models, results := make([]*Model, r.ranks), make([]*FitResult, r.ranks)
+	err := onRanks(r.ranks, r.c, r.d, func(c mpi.Comm, m *Model, e *engine.Engine) (err error) {
 		m.SetRoute(r.route)
 		ctx, opt := ctx, opt
 		if c.Rank() > 0 {
-			ctx, opt = context.Background(), FitOptions{Resume: opt.Resume}
+			ctx = context.Background()
 		}
 		opt.Comm = c
 		models[c.Rank()] = m
@@ -142,7 +150,8 @@ func TestRanksInterrupted(t *testing.T) {
 
 // TestRanksFail checks what all ranks return when one of them finds something wrong.
 func TestRanksFail(t *testing.T) {
-	d := smallDigits(t, 90, 10)
+	d, config := smallDigits(t, 90, 10), tiny()
+	config.Batch, config.Shards = 32, 3
 	for want, c := range map[string]struct {
 		ranks int
 		set   func(rank int, m *Model, o *FitOptions)
@@ -168,23 +177,12 @@ func TestRanksFail(t *testing.T) {
 				o.OnStep = func(int, int, float64) { m.potential.Params()[3].Data[0] = 0.5 }
 			}},
 	} {
-		err := mpi.Run(c.ranks, func(comm mpi.Comm) error {
-			config := tiny()
-			config.Batch, config.Shards = 32, 3
-			m, err := New(config, d)
-			if err != nil {
-				return err
-			}
-			e, err := engine.New(engine.WithThreads(1))
-			if err != nil {
-				return err
-			}
-			defer e.Close()
+		err := onRanks(c.ranks, config, d, func(comm mpi.Comm, m *Model, e *engine.Engine) error {
 			o := FitOptions{Comm: comm}
 			if c.set != nil {
 				c.set(comm.Rank(), m, &o)
 			}
-			_, err = m.Fit(context.Background(), e, d.Train, o)
+			_, err := m.Fit(context.Background(), e, d.Train, o)
 			return err
 		})
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -211,20 +209,10 @@ func (s saves) Handle(_ context.Context, r slog.Record) error {
 // TestRanksFailTogether checks that no rank ends while the first one saves the epochs before numbers that are not
 // finite: as a process, it would end the first one, too.
 func TestRanksFailTogether(t *testing.T) {
-	d, dir := smallDigits(t, 90, 10), t.TempDir()
+	d, dir, c := smallDigits(t, 90, 10), t.TempDir(), tiny()
+	c.Batch, c.Shards, c.Epochs = 32, 2, 3
 	var left atomic.Bool
-	err := mpi.Run(2, func(comm mpi.Comm) error {
-		config := tiny()
-		config.Batch, config.Shards, config.Epochs = 32, 2, 3
-		m, err := New(config, d)
-		if err != nil {
-			return err
-		}
-		e, err := engine.New(engine.WithThreads(1))
-		if err != nil {
-			return err
-		}
-		defer e.Close()
+	err := onRanks(2, c, d, func(comm mpi.Comm, m *Model, e *engine.Engine) error {
 		o := FitOptions{Comm: comm, Dir: dir}
 		o.OnEpoch = func(h Epoch) {
 			if h.Epoch == 2 {
@@ -237,7 +225,7 @@ func TestRanksFailTogether(t *testing.T) {
 				t.Error("a rank has ended before a save")
 			}
 		}})
-		_, err = m.Fit(context.Background(), e, d.Train, o)
+		_, err := m.Fit(context.Background(), e, d.Train, o)
 		left.Store(comm.Rank() == 1 || left.Load())
 		return err
 	})
@@ -248,20 +236,11 @@ func TestRanksFailTogether(t *testing.T) {
 
 // TestRanksAllocate checks that updates of several ranks allocate nothing once they have run.
 func TestRanksAllocate(t *testing.T) {
-	d, at := digits(t, 64, 10), []int32{0, 1, 2, 3, 4, 5, 6, 7}
-	err := mpi.Run(2, func(comm mpi.Comm) error {
-		c := tiny()
-		c.Shards = 3
-		m, err := New(c, d)
+	d, at, c := digits(t, 64, 10), []int32{0, 1, 2, 3, 4, 5, 6, 7}, tiny()
+	c.Shards = 3
+	err := onRanks(2, c, d, func(comm mpi.Comm, m *Model, e *engine.Engine) error {
+		_, err := m.Init(context.Background(), e, d.Train)
 		if err != nil {
-			return err
-		}
-		e, err := engine.New(engine.WithThreads(1))
-		if err != nil {
-			return err
-		}
-		defer e.Close()
-		if _, err := m.Init(context.Background(), e, d.Train); err != nil {
 			return err
 		}
 		s := newTrainer(m, e, comm)
