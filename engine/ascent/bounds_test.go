@@ -264,6 +264,27 @@ func TestOverflow(t *testing.T) {
 	}
 }
 
+// TestHugeWeights checks that an ascent of one step, which makes no bounds, has the NaN of the dense route where a
+// weight of a component whose responsibility is 0 is not finite.
+func TestHugeWeights(t *testing.T) {
+	for _, weight := range []float32{2, 3e38, float32(math.Inf(1)), float32(math.NaN())} {
+		var x [2][]float32
+		for n, route := range []Route{DenseRoute, SparseRoute} {
+			e := newTestEngine(t, engine.WithThreads(1))
+			l := newLowLandscape(e, 3, 20, 2, -1)
+			l.w[20+3], l.m.Mu[20+3], l.m.Route = weight, 2, route // 3e38 times 2 is infinite, too
+			l.m.SetLowRank(e, l.w, l.f, l.sign)
+			end := points(9, 20)
+			l.m.Ascend(e, 0.1, 1, end, nil, false)
+			if got := l.m.Work().Route; weight == 2 && got != route {
+				t.Fatalf("the route was %v, want %v", got, route)
+			}
+			x[n] = end.Data
+		}
+		sameNumbers(t, fmt.Sprintf("weight %g", weight), x[1], x[0])
+	}
+}
+
 func length64(x []float64) float64 {
 	var s float64
 	for _, v := range x {

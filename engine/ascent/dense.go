@@ -336,9 +336,9 @@ func (p *dense) minorR() float32 { return 0x1p-10 }
 func (p *dense) rowFloats() int  { return p.m.K * p.m.D }
 func (p *dense) pairFloats() int { return engine.PaddedLD(p.m.D) }
 
-// grouping keeps P_i in the cache, unless they are diagonal.
-func (p *dense) firstOfAll() bool { return false } // it also makes the bounds by support
+func (p *dense) firstOfAll(*engine.Engine) bool { return false } // the first step also makes the bounds by support
 
+// grouping keeps P_i in the cache, unless they are diagonal.
 func (p *dense) grouping() (blocks int, byComponent bool) { return 2, p.m.bounds[0].diagonal == nil }
 
 func (p *dense) firstStep(j *sparseJob) {

@@ -105,7 +105,15 @@ func (l *lowRank) pairFloats() int    { return max(l.r, 1) }
 // grouping makes long blocks: each reads the factors of many components.
 func (l *lowRank) grouping() (blocks int, byComponent bool) { return 1, false }
 
-func (l *lowRank) firstOfAll() bool { return l.sign < 0 }
+// firstOfAll asks for moderate weights: 0 times w_i is NaN on the dense route if w_i is infinite. Factors that are not
+// finite leave no responsibility finite.
+func (l *lowRank) firstOfAll(e *engine.Engine) bool {
+	moderate := l.sign < 0
+	for i := 0; i < l.m.K && moderate; i++ {
+		moderate = upperNorm(e.Caller(), l.weightsOf(i)) < hugeSize
+	}
+	return moderate
+}
 
 func (l *lowRank) firstStep(j *sparseJob) { j.runPhase(takeFirstStep, l.flops(j.x.Rows, 1)/2) }
 

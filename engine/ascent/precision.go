@@ -52,8 +52,9 @@ type precision interface {
 	// grouping returns how many blocks a thread has on the sparse route, at least, and whether blocks end
 	// where the leading component does.
 	grouping() (blocks int, byComponent bool)
-	// firstOfAll reports whether the first step is computed of all components, whatever their bounds.
-	firstOfAll() bool
+	// firstOfAll reports whether the first step is computed of all components, so that an ascent of one step
+	// needs no bounds.
+	firstOfAll(e *engine.Engine) bool
 	// firstStep computes the first step of all rows, of all components; takeFirstStep is its task for the
 	// rows [r0, r1).
 	firstStep(j *sparseJob)

@@ -168,8 +168,7 @@ func (m *Mixture) chooseRoute(e *engine.Engine, steps int, x engine.Matrix) Rout
 			return DenseRoute
 		}
 	}
-	// Bounds exclude components after the first step.
-	if !(steps == 1 && m.precision.firstOfAll()) && !m.makeBounds(e) {
+	if !(steps == 1 && m.precision.firstOfAll(e)) && !m.makeBounds(e) {
 		return DenseRoute
 	}
 	return SparseRoute
