@@ -1,6 +1,9 @@
 package engine
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // The sizes that the kernels of convolution and pooling are made for. Other sizes work, by way of
 // other kernels.
@@ -155,7 +158,7 @@ type PatchLists struct {
 // evenly. Nobody else may change at while the lists are used.
 func NewPatchLists(lists int, at []int32, v []float32, places int) PatchLists {
 	length("NewPatchLists", "v", len(v), len(at))
-	if lists < 1 || len(at)%lists != 0 || places < 0 {
+	if lists < 1 || len(at)%lists != 0 || places < 0 || places-1 > math.MaxInt32 {
 		panic(fmt.Sprintf("engine: NewPatchLists: %d lists of places below %d in memory for %d", lists, places,
 			len(at)))
 	}
@@ -201,7 +204,7 @@ func (l PatchLists) within(call string, m Matrix, b []float32, stride int) (rows
 	}
 	rows = m.Rows / max(len(l.n), 1)
 	if rows*len(l.n) != m.Rows {
-		panic(fmt.Sprintf("engine: %s: %d rows for %d lists", call, m.Rows, len(l.n)))
+		panic(fmt.Sprintf("engine: %s: %d rows for %d lists, expected as many for each", call, m.Rows, len(l.n)))
 	}
 	if rows == 0 || m.Cols == 0 || l.places == 0 {
 		return rows
@@ -312,16 +315,16 @@ func (w *Worker) PoolBackward(l PatchLists, sums Matrix, dy []float32, which []b
 	length("Worker.PoolBackward", "which", len(which), len(dy))
 	sums.check("Worker.PoolBackward", "sums")
 	if sums.CS != 1 && sums.Cols > 1 || sums.Rows != rows*len(l.n) {
-		panic(fmt.Sprintf("engine: Worker.PoolBackward: sums of %d images have %d rows and column stride %d, "+
-			"expected 1", len(l.n), sums.Rows, sums.CS))
+		panic(fmt.Sprintf("engine: Worker.PoolBackward: sums has %d rows for %d images and column stride %d, "+
+			"expected as many for each and 1", sums.Rows, len(l.n), sums.CS))
 	}
 	if len(dy) == 0 {
 		clear(l.n)
 		return
 	}
-	if right < 0 || down < 0 || (rows-1)*down+(sums.Cols-1)*right >= l.places {
-		panic(fmt.Sprintf("engine: Worker.PoolBackward: %d and %d a column and a row of %d x %d pixels, expected "+
-			"places below %d", right, down, rows, sums.Cols, l.places))
+	if right < 0 || down < 0 || max(right, down) >= l.places || (rows-1)*down+(sums.Cols-1)*right >= l.places {
+		panic(fmt.Sprintf("engine: Worker.PoolBackward: places row*%d + column*%d of %d x %d pixels, expected "+
+			"below %d", down, right, rows, sums.Cols, l.places))
 	}
 	need("poolBackward", "at", l.room, n+PoolSlack)
 	need("poolBackward", "sums", len(sums.Data), span(len(l.n)*rows, sums.RS, 2*cols))

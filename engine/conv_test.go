@@ -45,6 +45,16 @@ func TestPatchesOutside(t *testing.T) {
 				}()
 				w.AddPatches(c, patchAt(0, 1), b, math.MaxInt/2)
 			})
+			e.Parallel(1, 0, 0, func(w *Worker, _, _ int) {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("%v: places that overflow were accepted", tier)
+					}
+				}()
+				const n, down = 1 + PoolSlack, math.MaxInt/2 + 1 + 1<<20 // twice down is below 0
+				l := NewPatchLists(1, make([]int32, n), make([]float32, n), len(b))
+				w.PoolBackward(l, NewMatrix(3, 2), []float32{1}, []byte{2}, 1, down)
+			})
 		}
 	}
 }
