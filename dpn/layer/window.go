@@ -72,20 +72,20 @@ func (w *window) cost(images, out int) (flops, elements float64) {
 func (w *window) frame(t *engine.Worker, to, image []float32) {
 	s, at, n := w.stride(), w.padding*(w.stride()+1), w.rows*w.cols
 	for c := range w.channels {
-		copyRows(t, to[at:], s, image[c*n:(c+1)*n], w.cols, w.cols)
+		w.copyRows(t, to[at:], s, image[c*n:(c+1)*n], w.cols, w.cols)
 		at += w.plane()
 	}
 }
 
-// copyRows copies rows of n floats, which begin ds and ss floats apart, as many as src or dst has.
-func copyRows(t *engine.Worker, dst []float32, ds int, src []float32, ss, n int) {
-	rows := min((len(dst)-n)/ds, (len(src)-n)/ss) + 1
-	if n <= 32 {
-		t.CopyRows(engine.Matrix{Data: dst, Rows: rows, Cols: n, RS: ds, CS: 1},
-			engine.Matrix{Data: src, Rows: rows, Cols: n, RS: ss, CS: 1})
+// copyRows copies as many rows as an image has, of n floats, which begin ds and ss floats apart.
+func (w *window) copyRows(t *engine.Worker, dst []float32, ds int, src []float32, ss, n int) {
+	const short = 32 // CopyRows takes no longer ones
+	if n <= short {
+		t.CopyRows(engine.Matrix{Data: dst, Rows: w.rows, Cols: n, RS: ds, CS: 1},
+			engine.Matrix{Data: src, Rows: w.rows, Cols: n, RS: ss, CS: 1})
 		return
 	}
-	for r := range rows {
+	for r := range w.rows {
 		copy(dst[r*ds:r*ds+n], src[r*ss:])
 	}
 }
@@ -107,13 +107,13 @@ func (w *window) interleave(t *engine.Worker, to, image, work []float32) {
 		t.Transpose(engine.View(work, pixels, w.channels), engine.View(image, w.channels, pixels))
 		image = work
 	}
-	copyRows(t, to[w.place(w.padding, w.padding):], w.patchStride(), image, w.channels*w.cols, w.channels*w.cols)
+	w.copyRows(t, to[w.place(w.padding, w.padding):], w.patchStride(), image, w.channels*w.cols, w.channels*w.cols)
 }
 
 // separate is the inverse of interleave.
 func (w *window) separate(t *engine.Worker, image, from, work []float32) {
 	n := w.channels * w.cols
-	copyRows(t, work, n, from[w.place(w.padding, w.padding):], w.patchStride(), n)
+	w.copyRows(t, work, n, from[w.place(w.padding, w.padding):], w.patchStride(), n)
 	pixels := w.rows * w.cols
 	t.Transpose(engine.View(image, w.channels, pixels), engine.View(work, pixels, w.channels))
 }
