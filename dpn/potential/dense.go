@@ -72,7 +72,7 @@ func (f *denseForm) newGradient() *ascent.Gradient {
 // bind: A is a parameter of the engine.
 func (f *denseForm) bind(g *ascent.Gradient) { f.a.Grad = g.A }
 
-func (f *denseForm) gradient(*engine.Engine, *ascent.Gradient) {}
+func (f *denseForm) gradient(*engine.Engine) {}
 
 func (f *denseForm) retract(*engine.Engine) {}
 

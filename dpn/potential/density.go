@@ -41,7 +41,7 @@ type Likelihood struct {
 	mu     []float32     // k x d
 	mass   []float32     // k
 	z      float64       // log Z, without the term in d
-	of     int           // Potential.prepared of mass and z: all pieces of a minibatch share them
+	known  int           // Potential.prepared of mass and z: all pieces of a minibatch share them
 	whole  float32       // weight of the loss, over d
 	weight float32       // of the rows x: their share of it
 
@@ -102,10 +102,10 @@ func (l *Likelihood) Loss(e *engine.Engine, x engine.Matrix, at layer.Piece) flo
 	}
 	mean /= float64(x.Rows)
 
-	if l.of != p.prepared {
+	if l.known != p.prepared {
 		p.form.logDets(e, l.mass)
 		e.LogSumExp(engine.View(l.mass, p.K, 1), p.c.Data, l.row[:1]) // of c - log|P|/2
-		l.z, l.of = float64(l.row[0]), p.prepared
+		l.z, l.known = float64(l.row[0]), p.prepared
 	}
 	for i, m := range l.mass {
 		p.grad.C[i] += float32(l.weight * (m - e.Sum(l.r.Row(i))/float32(x.Rows)))

@@ -93,7 +93,7 @@ func (f *flatForm) newGradient() *ascent.Gradient {
 
 func (f *flatForm) bind(g *ascent.Gradient) { f.u.Grad = g.F }
 
-func (f *flatForm) gradient(e *engine.Engine, _ *ascent.Gradient) {
+func (f *flatForm) gradient(e *engine.Engine) {
 	e.Scale(f.u.Grad, f.factor(), f.u.Grad)
 }
 

@@ -132,12 +132,11 @@ type form interface {
 
 	// factors are the matrices A that the backward pass needs; nil if it needs none.
 	factors() []float32
-	// newGradient makes room for the gradient of the engine's parameters. bind lets tensors
-	// that are parameters of the engine themselves share its memory, and gradient computes
-	// the gradients of the others.
+	// newGradient makes room for the gradient of the engine's parameters. bind lets the
+	// gradients of the tensors share its memory, where gradient turns one into the other.
 	newGradient() *ascent.Gradient
 	bind(g *ascent.Gradient)
-	gradient(e *engine.Engine, g *ascent.Gradient)
+	gradient(e *engine.Engine)
 	// retract puts the tensors back where they belong after an update.
 	retract(e *engine.Engine)
 	// definite names a tensor whose precisions are not positive definite, and the problem.

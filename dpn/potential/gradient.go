@@ -29,9 +29,10 @@ func (p *Potential) Backward(e *engine.Engine, tr *ascent.Trajectory, v engine.M
 	p.mixture.Backward(e, p.Alpha(), p.form.factors(), tr, v, p.grad)
 }
 
-// Gradients turns the gradient of the engine's parameters into those of the tensors.
+// Gradients turns the gradient of the engine's parameters into those of the tensors, in place: call it once after
+// Backward and the losses.
 func (p *Potential) Gradients(e *engine.Engine) {
-	p.form.gradient(e, p.grad)
+	p.form.gradient(e)
 	p.alpha.Grad[0] = p.grad.Alpha * softplusSlope(p.Alpha())
 }
 

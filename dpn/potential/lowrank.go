@@ -89,7 +89,7 @@ func (f *lowRankForm) bind(g *ascent.Gradient) {
 	}
 }
 
-func (f *lowRankForm) gradient(e *engine.Engine, _ *ascent.Gradient) {
+func (f *lowRankForm) gradient(e *engine.Engine) {
 	e.Multiply(f.l.Grad, f.w, f.l.Grad)
 	e.Scale(f.l.Grad, 2, f.l.Grad)
 	if f.factor != nil {
