@@ -27,7 +27,7 @@ static int init(int *level) {
 	return e;
 }
 
-static int start(int *level, int *rank, int *size, int *node_rank, int *node_size) {
+static int start(int *level, int *rank, int *size, int *node_size) {
 	MPI_Comm node;
 	int e = init(level);
 	if (e == MPI_SUCCESS) e = MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -36,7 +36,6 @@ static int start(int *level, int *rank, int *size, int *node_rank, int *node_siz
 	if (e == MPI_SUCCESS) e = MPI_Comm_rank(ours, rank);
 	if (e == MPI_SUCCESS) e = MPI_Comm_size(ours, size);
 	if (e == MPI_SUCCESS) e = MPI_Comm_split_type(ours, MPI_COMM_TYPE_SHARED, *rank, MPI_INFO_NULL, &node);
-	if (e == MPI_SUCCESS) e = MPI_Comm_rank(node, node_rank);
 	if (e == MPI_SUCCESS) e = MPI_Comm_size(node, node_size);
 	return e == MPI_SUCCESS ? MPI_Comm_free(&node) : e;
 }

@@ -12,10 +12,7 @@ import (
 type Comm interface {
 	Rank() int // 0 to Size()-1
 	Size() int
-
-	// Of the ranks on the same machine, which share its cores and memory.
-	NodeRank() int
-	NodeSize() int
+	NodeSize() int // ranks on this machine, which share its cores and memory
 
 	// Send begins to send b to a rank, and Recv to receive b from one; neither waits. The other rank calls
 	// Recv or Send with a slice of the same length, at most MaxMessage. Messages from one rank to another arrive in the

@@ -71,10 +71,5 @@ func share(all []identity, rank int) int {
 			ranks++
 		}
 	}
-	n := min(me.cpus.Count(), runtime.GOMAXPROCS(0)) // which respects the limit of a cgroup
-	threads := n / ranks
-	if at < n%ranks {
-		threads++
-	}
-	return max(threads, 1)
+	return Share(min(me.cpus.Count(), runtime.GOMAXPROCS(0)), at, ranks) // the latter respects the limit of a cgroup
 }

@@ -3,7 +3,6 @@ package mpi
 import (
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -53,7 +52,6 @@ type local struct {
 
 func (l *local) Rank() int     { return l.rank }
 func (l *local) Size() int     { return len(l.ranks) }
-func (l *local) NodeRank() int { return l.rank }
 func (l *local) NodeSize() int { return len(l.ranks) }
 
 func (l *local) OnSlow(func(rank int, waited time.Duration)) {}
@@ -137,37 +135,23 @@ func (l *local) Abort(reason string) {
 }
 
 // Run calls f for each rank of Local(n), on goroutines of their own, and returns when all calls have. If one fails,
-// the messages of the others fail, too, and Run returns the error of the one that failed first. A panic of one is
-// raised again as a *parallel.Panic.
+// the messages of the others fail, too, and Run returns the error of the one that failed first. It panics as
+// parallel.Each does.
 func Run(n int, f func(c Comm) error) error {
-	errs := make([]error, n)
-	panics := make([]*parallel.Panic, n)
-	var wg sync.WaitGroup
-	for i, c := range Local(n) {
-		wg.Go(func() {
-			returned := false
-			defer func() {
-				v := recover()
-				if v == nil && !returned {
-					v = parallel.ErrGoexit
-				}
-				if v != nil {
-					panics[i] = &parallel.Panic{Value: v, Stack: debug.Stack()}
-					c.Abort("panic")
-				}
-			}()
-			if errs[i] = f(c); errs[i] != nil {
-				c.Abort(errs[i].Error())
+	comms, errs := Local(n), make([]error, n)
+	parallel.Each(n, n, func(i int) { // on n goroutines: they wait for each other
+		why := "panic"
+		defer func() {
+			if why != "" {
+				comms[i].Abort(why)
 			}
-			returned = true
-		})
-	}
-	wg.Wait()
-	for _, p := range panics {
-		if p != nil {
-			panic(p)
+		}()
+		if errs[i] = f(comms[i]); errs[i] != nil {
+			why = errs[i].Error()
+		} else {
+			why = ""
 		}
-	}
+	})
 	var other *RankError
 	for _, err := range errs {
 		if err != nil && !errors.As(err, &other) {

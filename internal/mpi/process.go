@@ -30,13 +30,13 @@ func Library() string {
 
 // endpoint is this process as a rank.
 type endpoint struct {
-	mu                             sync.Mutex // around calls of MPI, whose thread level is SERIALIZED
-	rank, size, nodeRank, nodeSize int
-	messages                       []transfer // by Request
-	free                           []Request
-	all                            []identity // of the ranks
-	onSlow                         func(rank int, waited time.Duration)
-	err                            error // of another rank
+	mu                   sync.Mutex // around calls of MPI, whose thread level is SERIALIZED
+	rank, size, nodeSize int
+	messages             []transfer // by Request
+	free                 []Request
+	all                  []identity // of the ranks
+	onSlow               func(rank int, waited time.Duration)
+	err                  error // of another rank
 }
 
 // transfer is a message on its way.
@@ -53,14 +53,14 @@ func Start() (*World, error) {
 	if EnvironmentRank() < 0 {
 		return nil, nil
 	}
-	var level, rank, size, nodeRank, nodeSize C.int
-	if err := problem(C.start(&level, &rank, &size, &nodeRank, &nodeSize)); err != nil {
+	var level, rank, size, nodeSize C.int
+	if err := problem(C.start(&level, &rank, &size, &nodeSize)); err != nil {
 		return nil, err
 	}
 	if level < C.MPI_THREAD_SERIALIZED {
 		return nil, fmt.Errorf("%s does not allow calls from several threads (MPI_THREAD_SERIALIZED)", Library())
 	}
-	p := &endpoint{rank: int(rank), size: int(size), nodeRank: int(nodeRank), nodeSize: int(nodeSize)}
+	p := &endpoint{rank: int(rank), size: int(size), nodeSize: int(nodeSize)}
 	mine := self()
 	p.all = make([]identity, size)
 	bytes := C.int(unsafe.Sizeof(mine))
@@ -72,7 +72,6 @@ func Start() (*World, error) {
 
 func (p *endpoint) Rank() int     { return p.rank }
 func (p *endpoint) Size() int     { return p.size }
-func (p *endpoint) NodeRank() int { return p.nodeRank }
 func (p *endpoint) NodeSize() int { return p.nodeSize }
 
 func (p *endpoint) OnSlow(f func(rank int, waited time.Duration)) { p.onSlow = f }
@@ -115,13 +114,10 @@ const checkProcesses = 50 * time.Millisecond
 
 func (p *endpoint) Wait(r Request) error {
 	t := &p.messages[r]
-	if done, err := p.poll(t, true); done || err != nil {
-		return p.end(r, err)
-	}
 	begun := time.Now()
 	slow, check := SlowAfter, checkProcesses
-	for {
-		if done, err := p.poll(t, false); done || err != nil {
+	for first := true; ; first = false {
+		if done, err := p.poll(t, first); done || err != nil {
 			return p.end(r, err)
 		}
 		waited := time.Since(begun)

@@ -22,6 +22,15 @@ type process interface {
 	exit(status int)
 }
 
+// Share is the number of threads of rank i of so many ranks that divide n.
+func Share(n, i, ranks int) int {
+	share := n / ranks
+	if i < n%ranks {
+		share++
+	}
+	return max(share, 1)
+}
+
 // Name says which process a rank is.
 func (w *World) Name(rank int) string { return w.name(rank) }
 
