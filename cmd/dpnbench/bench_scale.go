@@ -127,7 +127,7 @@ func (s *scaling) messages(flags *pflag.FlagSet) error {
 		}
 		return err
 	}
-	if s.world == nil || s.world.Size() == 1 {
+	if !s.ranked() {
 		return mpi.Run(2, measure)
 	}
 	err := measure(s.world.Comm)

@@ -52,10 +52,7 @@ func main() {
 
 // nowhere is a file for what is not to be seen.
 func nowhere() *os.File {
-	f, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	if err != nil { // a file that is closed refuses what is written
-		f = os.NewFile(^uintptr(0), os.DevNull)
-	}
+	f, _ := os.OpenFile(os.DevNull, os.O_WRONLY, 0) // if that fails, nil, which refuses what is written
 	return f
 }
 

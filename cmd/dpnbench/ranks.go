@@ -38,7 +38,7 @@ func (a *app) checkRanks(c *cobra.Command) error {
 	if c.Name() == "train" || c.Name() == "scale" {
 		return a.unranked
 	}
-	if a.world != nil && a.world.Size() > 1 {
+	if a.ranked() {
 		return fmt.Errorf("%d ranks were started, expected 1 for %s: only train and bench scale divide their work",
 			a.world.Size(), c.CommandPath())
 	}
@@ -85,14 +85,8 @@ func (a *app) leaveRanks(status int) int {
 	return status
 }
 
-// divided returns the share of n threads that rank i of all has.
-func divided(n, i, all int) int {
-	share := n / all
-	if i < n%all {
-		share++
-	}
-	return max(share, 1)
-}
+// ranked says whether this process is one of several ranks.
+func (a *app) ranked() bool { return a.world != nil && a.world.Size() > 1 }
 
 // rank returns the rank of this process, which is 0 if there are no others.
 func (a *app) rank() int {
@@ -104,7 +98,7 @@ func (a *app) rank() int {
 
 // count returns the number of ranks of this training.
 func (t *training) count() int {
-	if t.world != nil && t.world.Size() > 1 {
+	if t.ranked() {
 		return t.world.Size()
 	}
 	return max(t.ranks, 1)
@@ -112,7 +106,7 @@ func (t *training) count() int {
 
 // here returns the number of ranks on this machine.
 func (t *training) here() int {
-	if t.world != nil {
+	if t.ranked() {
 		return t.world.NodeSize()
 	}
 	return t.count()
@@ -145,16 +139,16 @@ func (t *training) shards(c *dpn.Config, flags *pflag.FlagSet) error {
 // fit trains m by all ranks.
 func (t *training) fit(ctx context.Context, e *engine.Engine, m *dpn.Model, data *dataset.Data,
 	opt dpn.FitOptions) (*dpn.FitResult, error) {
-	if t.world != nil && t.world.Size() > 1 {
+	if t.ranked() {
 		opt.Comm = t.world.Comm
-		return m.Fit(ctx, e, data.Train, opt)
 	}
-	if t.count() == 1 {
+	if t.ranked() || t.count() == 1 {
 		return m.Fit(ctx, e, data.Train, opt)
 	}
 	var result *dpn.FitResult
 	err := mpi.Run(t.ranks, func(c mpi.Comm) error {
-		mine, err := engine.New(engine.WithTier(e.Tier()), engine.WithThreads(divided(e.Threads(), c.Rank(), t.ranks)))
+		threads := mpi.Share(e.Threads(), c.Rank(), t.ranks)
+		mine, err := engine.New(engine.WithTier(e.Tier()), engine.WithThreads(threads))
 		if err != nil {
 			return err
 		}

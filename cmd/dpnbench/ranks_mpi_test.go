@@ -100,7 +100,6 @@ func (l *launched) ranks(t *testing.T, n int) map[int]int {
 
 // TestMPI trains by ranks in processes of their own.
 func TestMPI(t *testing.T) {
-	t.Setenv("DPNBENCH_TEST_OF", strconv.Itoa(os.Getpid()))
 	args := ranksArgs(t, "7")
 	one := filepath.Join(t.TempDir(), "one")
 	succeed(t, append(args, "--shards", "8", "--out", one)...)

@@ -58,6 +58,19 @@ func TestRanks(t *testing.T) {
 	fails(t, append(args[:1:1], "--resume", "--out", one, "--ranks", "9"), "9 ranks", "began with --shards 8")
 }
 
+// TestCountRanks counts the ranks of mpirun and of --ranks, of which all need memory here.
+func TestCountRanks(t *testing.T) {
+	for _, c := range []struct{ launched, ranks, want int }{{0, 0, 1}, {0, 4, 4}, {1, 1, 1}, {1, 4, 4}, {3, 1, 3}} {
+		r := training{app: &app{}, ranks: c.ranks}
+		if c.launched > 0 {
+			r.world = &mpi.World{Comm: mpi.Local(c.launched)[0]}
+		}
+		if r.count() != c.want || r.here() != c.want {
+			t.Errorf("%+v: %d ranks, %d here", c, r.count(), r.here())
+		}
+	}
+}
+
 // TestLaunchedWithoutMPI starts a program without MPI as mpirun does.
 func TestLaunchedWithoutMPI(t *testing.T) {
 	if mpi.Library() != "" {
