@@ -22,7 +22,7 @@ test-race: ## the short tests with the race detector (needs a C compiler)
 	CGO_ENABLED=1 go vet -race ./engine/check # one of its files is built only with -race
 	CGO_ENABLED=1 go test -short -vet=off -race ./engine/... ./dpn/... ./bench/... ./cmd/...
 
-test-mpi: ## messages between processes, with Open MPI and MPICH (Debian: libopenmpi-dev, libmpich-dev)
+test-mpi: ## ranks in processes of their own: messages with Open MPI and MPICH, training with Open MPI (Debian: libopenmpi-dev, libmpich-dev)
 	for cc in mpicc.openmpi mpicc.mpich; do \
 		CGO_ENABLED=1 CC=$$cc go vet -tags mpi ./internal/mpi && \
 		CGO_ENABLED=1 CC=$$cc go test -vet=off -tags mpi ./internal/mpi || exit 1; \
