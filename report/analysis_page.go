@@ -162,19 +162,11 @@ func cell(v float64) string { return prose.Num(v) }
 func percent(v float64) string { return format.Percent(v, 1) }
 
 // intervalCell prints an interval, or a dash.
-func intervalCell(ci []separation.Float) string {
+func intervalCell(ci []separation.Float, number func(float64) string) string {
 	if len(ci) != 2 {
 		return "–"
 	}
-	return cell(float64(ci[0])) + " to " + cell(float64(ci[1]))
-}
-
-// factorsCell is intervalCell of a factor.
-func factorsCell(ci []separation.Float) string {
-	if len(ci) != 2 {
-		return "–"
-	}
-	return format.Factor(float64(ci[0])) + " to " + format.Factor(float64(ci[1]))
+	return number(float64(ci[0])) + " to " + number(float64(ci[1]))
 }
 
 // limitCell prints the estimate of D for N → ∞, or a dash.
@@ -409,7 +401,7 @@ func layerTable(caption string, layers []separation.Layer) Table {
 			pc[i] = percent(l.ExplainedVariance[i])
 		}
 		t.Rows = append(t.Rows, Row{Cells: []string{
-			l.Name, fmt.Sprint(l.Dim), cell(float64(l.Fuzziness)), limitCell(l), intervalCell(l.FuzzinessCI),
+			l.Name, fmt.Sprint(l.Dim), cell(float64(l.Fuzziness)), limitCell(l), intervalCell(l.FuzzinessCI, cell),
 			cell(l.FuzzinessProduct), cell(l.MeanDistance), cell(float64(l.BetweenWithinRatio)),
 			cell(float64(l.ClassDistanceVariance)), percent(l.NearestMeanAccuracy), pc[0], pc[1], fmt.Sprint(l.Rank),
 		}})
@@ -422,7 +414,7 @@ func lawTable(laws []NamedLaw) Table {
 		{"95% interval", true}, {"Pearson r", true}, {Name: "shape"}, {Name: "follows the law"}}}
 	for _, l := range laws {
 		t.Rows = append(t.Rows, Row{Cells: []string{
-			l.Over, fmt.Sprint(l.Law.Points), format.Factor(l.Law.Rho), factorsCell(l.Law.RhoCI),
+			l.Over, fmt.Sprint(l.Law.Points), format.Factor(l.Law.Rho), intervalCell(l.Law.RhoCI, format.Factor),
 			cell(float64(l.Law.Pearson)), l.Law.Shape(), l.reasoned(),
 		}})
 	}

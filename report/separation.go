@@ -260,7 +260,7 @@ func (s Separation) lawTable() Table {
 	if line := s.Depth.DiscriminationLine; line != nil && line.Points > 2 {
 		ci := "–"
 		if line.Points >= leastPoints {
-			ci = intervalCell(line.SlopeCI)
+			ci = intervalCell(line.SlopeCI, cell)
 		}
 		t.Rows = append(t.Rows, Row{Cells: []string{text.Say("discrimination row"), fmt.Sprint(line.Points),
 			cell(line.Slope), ci, cell(float64(line.Pearson)), "–", "–"}})

@@ -8,10 +8,7 @@ import (
 // HasIndex says whether the first column of a table holds the numbers of the rows: whole numbers without a name, as
 // pandas and R write them, or called id. names are those of the columns; without a header it is never so.
 func HasIndex[T float32 | float64](names []string, values []T) bool {
-	if len(names) < 2 {
-		return false
-	}
-	if !NamesIndex(names[0]) {
+	if len(names) < 2 || !NamesIndex(names[0]) {
 		return false
 	}
 	for i := 0; i < len(values); i += len(names) {
