@@ -303,6 +303,20 @@ func TestWalkOfOneImage(t *testing.T) {
 	}
 }
 
+// TestWalkTop lists the components whose responsibility is printed as more than 0.000 at some step.
+func TestWalkTop(t *testing.T) {
+	for want, r := range map[string][][]float32{
+		"component 1, component 0, the other 2": {{0.3, 0.6995, 0.0001, 0.0004}, {0, 1, 0, 0}},
+		"component 0, component 1":              {{0.9995, 0.0005}},
+		"component 0, the other 1":              {{1, 0}},
+	} {
+		names, rows := Walk{}.top(r)
+		if got := strings.Join(names, ", "); got != want || len(rows) != len(r) || len(rows[0]) != len(names) {
+			t.Errorf("%q with rows %v, want %q", got, rows, want)
+		}
+	}
+}
+
 // outcomes returns the accuracies of a confusion matrix.
 func outcomes(c layer.Confusion) layer.ByClass {
 	o := layer.NewOutcomes(len(c))
