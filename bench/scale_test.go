@@ -79,8 +79,8 @@ func TestScalePage(t *testing.T) {
 	}
 	page := string(scalePage(t))
 	webtest.Check(t, page)
-	for _, want := range []string{"2.00 µs plus its bytes at 12.5 GB/s", "Strong scaling: a minibatch of 1,024 samples",
-		"1.25</td>", "mnistc-cnn"} {
+	for _, want := range []string{"2.00 µs plus its bytes at 12.5 GB/s",
+		"Strong scaling: a minibatch of 1,024 samples", "1.25</td>", "mnistc-cnn"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}

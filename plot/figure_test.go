@@ -112,8 +112,9 @@ func TestFigures(t *testing.T) {
 					Law: fitted(t, layerNames[:3], layerD[:3])})
 			},
 			width: 160 * mm, height: 100 * mm,
-			want: []string{"Over layers", "input", "features", "denoised", "logits", "layer", "fuzziness D (log scale)",
-				"measured, in the fit", "measured, left out of it", "ρ = 0.639", "95% CI", "r = −0.9", "14.6", "7.92"},
+			want: []string{"Over layers", "input", "features", "denoised", "logits", "layer",
+				"fuzziness D (log scale)", "measured, in the fit", "measured, left out of it", "ρ = 0.639",
+				"95% CI", "r = −0.9", "14.6", "7.92"},
 			colours: []color.NRGBA{blue, vermillion},
 		},
 		{

@@ -115,6 +115,9 @@ func (t *Table) begin(cells []string) (header bool, err error) {
 		if t.Column, err = t.options.Column(cells); err != nil {
 			return false, err
 		}
+		if t.Column >= 0 && t.skips(t.Column) {
+			return false, fmt.Errorf("column %d (%.60q) is left out, and the one of texts", t.Column+1, cells[t.Column])
+		}
 	}
 	fraction := false // a header does not have one
 	for i, c := range cells {

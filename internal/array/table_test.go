@@ -136,7 +136,12 @@ func TestTableErrors(t *testing.T) {
 			t.Errorf("%.30q: %v, want %q", c.text, err, c.want)
 		}
 	}
-	_, err := ReadTable("x.csv", strings.NewReader(long), TableOptions{Memory: 1e6})
+	both := TableOptions{Column: ColumnNamed("b"), Skip: func([]string) ([]int, error) { return []int{1}, nil }}
+	_, err := ReadTable("x.csv", strings.NewReader("a,b\n1,x\n"), both)
+	if err == nil || err.Error() != `x.csv: column 2 ("b") is left out, and the one of texts` {
+		t.Errorf("texts that are left out: %v", err)
+	}
+	_, err = ReadTable("x.csv", strings.NewReader(long), TableOptions{Memory: 1e6})
 	if err == nil || !strings.Contains(err.Error(), "memory") {
 		t.Errorf("more than the memory: %v", err)
 	}
@@ -156,6 +161,7 @@ func FuzzTable(f *testing.F) {
 	f.Add([]byte("a,b\n1,2\n3,4\n"), "b", false)
 	f.Add([]byte("1,cat\n3,dog\n"), "2", true)
 	f.Add([]byte("1,2\n"), "", true)
+	f.Add([]byte("a,b,c\n1,2,3\n"), "b", true)
 	f.Add([]byte("a;\"b\n\"\n1;\"2\"\r\n"), "a", true)
 	f.Fuzz(func(t *testing.T, b []byte, column string, narrow bool) {
 		var table *Table
