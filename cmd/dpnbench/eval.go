@@ -39,7 +39,8 @@ the severities in the suite:
 %s
 --suite mnist-c evaluates on the fifteen corruptions of MNIST-C, which are kinds, too; --data
 mnist-c:FOLDER on its published arrays. Beside the accuracies come published ones and the mean
-corruption error (mCE) against the published CNN or the model of --baseline.
+corruption error (mCE) against the published CNN or the model of --baseline. The published ones were
+measured without the normalisation of training: --unnormalised measures so, too.
 
 The noise of an image depends on --corrupt-seed and the image's position in the data only, and is
 the same on every machine. Grey levels are between 0 (background) and 1 (ink).`
@@ -55,6 +56,7 @@ func evalCommand(a *app) *cobra.Command {
   dpnbench eval --model runs/first/model.safetensors --corrupt gaussian:0.3,saltpepper:0.3
   dpnbench eval --model runs/first/model.safetensors --suite robustness --json -
   dpnbench eval --model runs/first/model.safetensors --suite mnist-c
+  dpnbench eval --model runs/cnn/model.safetensors --suite mnist-c --unnormalised
   dpnbench eval --model runs/first/model.safetensors --data mnist-c:mnist_c
   dpnbench eval --model runs/first/model.safetensors --with runs/second/model.safetensors
   dpnbench eval --model runs/first/model.safetensors --split validation --corrupt gaussian:0.5
@@ -75,6 +77,8 @@ func evalCommand(a *app) *cobra.Command {
 		"robustness, every corruption at three severities, or mnist-c, those of MNIST-C")
 	f.StringVar(&v.baseline, "baseline", "", "model `FILE` of the errors that mCE on MNIST-C divides by (default: "+
 		"the published CNN)")
+	f.BoolVar(&v.unnormalised, "unnormalised", false, "give all models the levels of images from 0 to 1, not "+
+		"normalised as in training")
 	a.addExplain(c)
 	return c
 }
@@ -105,23 +109,26 @@ type evaluation struct {
 	suite       string
 	baseline    string // model
 	split       string
+
+	unnormalised bool
 }
 
 // evalResult is the JSON of eval.
 type evalResult struct {
-	Model       string            `json:"model"`
-	With        []string          `json:"with,omitempty"` // other models of the ensemble
-	Data        string            `json:"data"`
-	Split       string            `json:"split"`
-	Samples     int               `json:"samples"`
-	Loss        *float64          `json:"loss"` // null with an error
-	Accuracy    *float64          `json:"accuracy"`
-	ByClass     *layer.ByClass    `json:"by_class"`
-	Assumed     assumptions       `json:"assumed,omitempty"`
-	CorruptSeed uint64            `json:"corrupt_seed"`
-	Corruptions []corruptionScore `json:"corruptions"`
-	MNISTC      *mnistcScores     `json:"mnist_c,omitempty"` // with suite or data mnist-c
-	Error       string            `json:"error,omitempty"`   // which output of the network is not finite
+	Model        string            `json:"model"`
+	With         []string          `json:"with,omitempty"` // other models of the ensemble
+	Data         string            `json:"data"`
+	Split        string            `json:"split"`
+	Unnormalised bool              `json:"unnormalised,omitempty"` // levels from 0 to 1
+	Samples      int               `json:"samples"`
+	Loss         *float64          `json:"loss"` // null with an error
+	Accuracy     *float64          `json:"accuracy"`
+	ByClass      *layer.ByClass    `json:"by_class"`
+	Assumed      assumptions       `json:"assumed,omitempty"`
+	CorruptSeed  uint64            `json:"corrupt_seed"`
+	Corruptions  []corruptionScore `json:"corruptions"`
+	MNISTC       *mnistcScores     `json:"mnist_c,omitempty"` // with suite or data mnist-c
+	Error        string            `json:"error,omitempty"`   // which output of the network is not finite
 }
 
 // corruptionScore is a row of corruptions in the JSON of eval.
@@ -251,6 +258,11 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 			return err
 		}
 	}
+	if v.unnormalised {
+		if err := v.model.needImages(m, "--unnormalised"); err != nil {
+			return err
+		}
+	}
 	files := v.model.files(v.app, m, &v.data, flags)
 	files.Input("--baseline", v.baseline)
 	if err := files.Check(); err != nil {
@@ -272,8 +284,14 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	}
 	v.explainAscent(e, m, images, false)
 	assumed := assumedSettings(m, flags)
-	r := evalResult{Model: v.model.path, With: v.model.with, Data: data.Name, Split: v.split, Samples: images.Len(),
-		Assumed: assumed, CorruptSeed: v.corruptSeed, Corruptions: []corruptionScore{}}
+	if v.unnormalised {
+		takeLevels(append(slices.Clone(all), base))
+		delete(assumed, "mean")
+		delete(assumed, "std")
+	}
+	r := evalResult{Model: v.model.path, With: v.model.with, Data: data.Name, Split: v.split,
+		Unnormalised: v.unnormalised, Samples: images.Len(), Assumed: assumed, CorruptSeed: v.corruptSeed,
+		Corruptions: []corruptionScore{}}
 	s, by, err := all.ScoreClasses(ctx, e, images)
 	var scores []corruptionScore
 	if err == nil {
@@ -294,6 +312,9 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if len(all) > 1 {
 		of, name = fmt.Sprintf(", mean of %d models", len(all)), "these models"
 	}
+	if v.unnormalised {
+		of += ", not normalised"
+	}
 	v.printf("%s   loss %.4f   accuracy %.2f%%%s   (%s of %s%s)\n",
 		v.split, s.Loss, 100*s.Accuracy, balanced(by), format.Count(s.Samples, m.Shape.Sample()), data.Name, of)
 	v.printClasses(by, v.split+" "+m.Shape.Sample())
@@ -308,6 +329,15 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	}
 	r.Loss, r.Accuracy, r.ByClass, r.Corruptions = &s.Loss, &s.Accuracy, &by, scores
 	return v.writeJSON(r)
+}
+
+// takeLevels has models take the levels of images, from 0 to 1, as they are. Some may be nil.
+func takeLevels(models dpn.Ensemble) {
+	for _, m := range models {
+		if m != nil {
+			m.Norm = dataset.Uniform(0, 1)
+		}
+	}
 }
 
 // assumptions maps settings to the values assumed for them.

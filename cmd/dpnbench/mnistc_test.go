@@ -112,6 +112,23 @@ func TestMNISTC(t *testing.T) {
 	fails(t, []string{"eval", "--model", model, "--with", otherFile}, "--with "+otherFile, "the classes of the other")
 	fails(t, []string{"eval", "--model", model, "--with", js}, "--with "+js)
 
+	slices.Reverse(other.Classes)
+	takeLevels(dpn.Ensemble{other, nil})
+	if err := other.Save(otherFile); err != nil {
+		t.Fatal(err)
+	}
+	evaluate := func(flags ...string) (r evalResult) {
+		succeed(t, append([]string{"eval", "--data", data, "--corrupt", "mnistc-fog:1", "--json", js}, flags...)...)
+		load(t, js, &r)
+		return r
+	}
+	usual, levels := evaluate("--model", last), evaluate("--model", last, "--unnormalised")
+	trained := evaluate("--model", otherFile)
+	if *levels.Loss != *trained.Loss || levels.Corruptions[0] != trained.Corruptions[0] ||
+		*levels.Loss == *usual.Loss || !levels.Unnormalised || usual.Unnormalised {
+		t.Errorf("not normalised: %+v, by a model without a normalisation %+v, normalised %+v", levels, trained, usual)
+	}
+
 	folder := release(t, 60)
 	spec := "mnist-c:" + folder
 	text = succeed(t, "eval", "--model", model, "--data", spec, "--json", js)
@@ -184,4 +201,15 @@ func TestMNISTCBad(t *testing.T) {
 	fails(t, []string{"eval", "--model", model, "--data", "mnist-c:" + filepath.Join(folder, "none")}, "no folder")
 	fails(t, []string{"eval", "--model", model, "--data", "mnist-c:" + filepath.Join(folder, "fog")},
 		"no folder identity")
+}
+
+// TestNeedsImages asks for what only images have of a model of vectors.
+func TestNeedsImages(t *testing.T) {
+	dir := t.TempDir()
+	table, out := filepath.Join(dir, "table.csv"), filepath.Join(dir, "run")
+	write(t, table, []byte("a,b,class\n"+strings.Repeat("1,2,x\n2,1,y\n", 20)))
+	succeed(t, "train", "--data", table, "--preset", "mlp", "--max-updates", "2", "--quiet", "--out", out)
+	model := filepath.Join(out, dpn.ModelFile)
+	fails(t, []string{"eval", "--model", model, "--unnormalised"}, model, "--unnormalised", "images")
+	fails(t, []string{"eval", "--model", model, "--suite", "mnist-c"}, model, "corruptions", "images")
 }
