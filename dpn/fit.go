@@ -266,7 +266,7 @@ func (f *fitting) prepare(ctx context.Context, resumed bool) (err error) {
 	if resumed {
 		log.Info("resumed", "epochs", f.Epochs, "updates", f.Updates)
 	} else {
-		if f.placed, err = m.place(ctx, f.e, f.train, f.onEM); err != nil {
+		if f.placed, err = m.place(ctx, f.e, f.ranks(), f.train, f.onEM); err != nil {
 			return err
 		}
 		f.placed.log(log, m.Config)
@@ -283,10 +283,10 @@ func (f *fitting) prepare(ctx context.Context, resumed bool) (err error) {
 			}
 		}
 	}
-	if f.step.denoised, err = m.rows(ctx, f.e, f.train, m.Config.Steps, report(0)); err != nil {
+	if f.step.denoised, err = m.rows(ctx, f.e, f.ranks(), f.train, m.Config.Steps, report(0)); err != nil {
 		return err
 	}
-	if f.denoisedVal, err = m.rows(ctx, f.e, f.val, m.Config.Steps, report(f.train.Len())); err != nil {
+	if f.denoisedVal, err = m.rows(ctx, f.e, f.ranks(), f.val, m.Config.Steps, report(f.train.Len())); err != nil {
 		return err
 	}
 	log.Info("denoised features computed once for all epochs", "images", f.step.denoised.Rows+f.denoisedVal.Rows)

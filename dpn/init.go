@@ -50,13 +50,13 @@ type InitResult struct {
 // to 1 over the largest eigenvalue of the precisions where it is above: ascents that overshoot
 // by far would not train.
 func (m *Model) Init(ctx context.Context, e *engine.Engine, s *dataset.Set) (*InitResult, error) {
-	return m.place(ctx, e, s, nil)
+	return m.place(ctx, e, m.Config.alone(), s, nil)
 }
 
-// place is Init; onEM, unless nil, follows EM.
-func (m *Model) place(ctx context.Context, e *engine.Engine, s *dataset.Set,
+// place is Init by ranks; onEM, unless nil, follows EM.
+func (m *Model) place(ctx context.Context, e *engine.Engine, by potential.Division, s *dataset.Set,
 	onEM func(done int, logLikelihood float64)) (*InitResult, error) {
-	x, err := m.Features(ctx, e, s)
+	x, err := m.rows(ctx, e, by, s, 0, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -64,25 +64,25 @@ func (m *Model) place(ctx context.Context, e *engine.Engine, s *dataset.Set,
 	r := &InitResult{}
 	switch {
 	case c.classwise():
-		r.Clusters, err = potential.ClassKMeans(ctx, e, x, s.Labels, c.Components, c.Seed)
+		r.Clusters, err = potential.ClassKMeansBy(ctx, e, by, x, s.Labels, c.Components, c.Seed)
 	case c.Init == InitSamples:
 		r.Clusters, err = potential.DrawCentres(e, x, c.Components, c.Seed)
 	default:
-		r.Clusters, err = potential.KMeans(ctx, e, x, c.Components, c.Seed)
+		r.Clusters, err = potential.KMeansBy(ctx, e, by, x, c.Components, c.Seed)
 	}
 	if err != nil {
 		return nil, err
 	}
 	p := m.potential
 	p.SetCentres(r.Clusters.Centres)
-	if r.Small, err = p.FitClusters(ctx, e, x, r.Clusters.Assignment); err != nil {
+	if r.Small, err = p.FitClusters(ctx, e, by, x, r.Clusters.Assignment); err != nil {
 		return nil, err
 	}
 	if !c.fitsMixture() {
 		return r, nil
 	}
 	opt := c.emOptions()
-	opt.OnIteration = onEM
+	opt.OnIteration, opt.By = onEM, by
 	if r.EM, err = p.EM(ctx, e, x, r.Clusters.Assignment, opt); err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
 	"dpnbench/engine/num"
+	"dpnbench/internal/mpi"
 )
 
 const (
@@ -66,12 +67,12 @@ func (m *Model) ScoreCorrupted(ctx context.Context, e *engine.Engine, s *dataset
 
 // Features returns the features of every image of s, n x d, before the ascent.
 func (m *Model) Features(ctx context.Context, e *engine.Engine, s *dataset.Set) (engine.Matrix, error) {
-	return m.rows(ctx, e, s, 0, nil)
+	return m.rows(ctx, e, potential.Alone, s, 0, nil)
 }
 
 // Denoised returns x_n of every image of s, n x d.
 func (m *Model) Denoised(ctx context.Context, e *engine.Engine, s *dataset.Set) (engine.Matrix, error) {
-	return m.rows(ctx, e, s, m.Config.Steps, nil)
+	return m.rows(ctx, e, potential.Alone, s, m.Config.Steps, nil)
 }
 
 // Explain describes in one line how the ascents of the model run on e, and by which route: for
@@ -120,14 +121,27 @@ func (m *Model) Logits(e *engine.Engine, x engine.Matrix) engine.Matrix {
 	return y
 }
 
-// rows computes the features of all images of s and moves them uphill by steps steps. progress,
-// unless nil, is called with the number of finished rows.
-func (m *Model) rows(ctx context.Context, e *engine.Engine, s *dataset.Set, steps int,
+// rows computes the features of all images of s and moves them uphill by steps steps; the ranks of by divide them.
+// progress, unless nil, is called with the number of finished rows.
+func (m *Model) rows(ctx context.Context, e *engine.Engine, by potential.Division, s *dataset.Set, steps int,
 	progress func(done int)) (engine.Matrix, error) {
 	if err := m.CheckSet(s); err != nil {
 		return engine.Matrix{}, err
 	}
-	return m.blocks(ctx, e, m.Input(s), imageRange{0, s.Len()}, steps, progress)
+	n := s.Len()
+	lo, hi := by.Own(n)
+	if lo == 0 && hi == n {
+		x, err := m.blocks(ctx, e, m.Input(s), imageRange{0, n}, steps, progress)
+		return x, by.Gather(ctx, err, n, mpi.Bytes(x.Data))
+	}
+	own, err := m.blocks(ctx, e, m.Input(s), imageRange{lo, hi}, steps, func(done int) {
+		if progress != nil {
+			progress(done * n / (hi - lo)) // others are as far
+		}
+	})
+	x := engine.NewMatrix(n, m.Dim())
+	copy(part(x, lo, hi).Data, own.Data)
+	return x, by.Gather(ctx, err, n, mpi.Bytes(x.Data))
 }
 
 // Ascended computes the features of images first to last-1 of an input and moves them uphill by

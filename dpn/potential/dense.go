@@ -46,7 +46,8 @@ func (f *denseForm) start(*num.Rand) {
 	}
 }
 
-func (f *denseForm) fitClusters(context.Context, *engine.Engine, engine.Matrix, []int32) ([]SmallCluster, error) {
+func (f *denseForm) fitClusters(context.Context, *engine.Engine, Division, engine.Matrix,
+	[]int32) ([]SmallCluster, error) {
 	return nil, nil
 }
 
@@ -159,18 +160,20 @@ func (f *denseForm) addLikelihood(e *engine.Engine, g *ascent.Gradient, l *Likel
 
 func (f *denseForm) maximise(m *em) error {
 	s, err := m.scatters()
-	if err != nil {
-		return err
-	}
 	d := f.d
 	if f.tied {
-		pooled := make([]float64, d*d)
-		for i, v := range s {
-			if v != nil {
-				linalg.Axpy(m.mass[i]/float64(m.x.Rows), v, pooled)
+		var pooled []float64
+		pooled, err = m.by.Sum(m.ctx, err, f.k, d*d, func(_, lo, hi int, pooled []float64) {
+			for i := lo; i < hi; i++ {
+				if s[i] != nil {
+					linalg.Axpy(m.mass[i]/float64(m.x.Rows), s[i], pooled)
+				}
 			}
-		}
+		})
 		s = [][]float64{pooled}
+	}
+	if err != nil {
+		return err
 	}
 	return parallel.ForEach(m.ctx, len(s), m.e.Threads(), func(i int) error {
 		if s[i] == nil {

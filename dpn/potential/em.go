@@ -8,6 +8,7 @@ import (
 	"dpnbench/engine"
 	"dpnbench/engine/num"
 	"dpnbench/internal/linalg"
+	"dpnbench/internal/mpi"
 )
 
 // EMOptions say how Potential.EM runs.
@@ -15,6 +16,8 @@ type EMOptions struct {
 	Iterations int     // largest number, at least 1
 	Tolerance  float64 // EM has converged if the log-likelihood rises by less, in nats per row
 	Ridge      float64 // no variance below this share of the mean variance of a feature, 1e-6 to 1
+
+	By Division // of the rows in E steps and of the components in M steps; nil: Alone
 
 	OnIteration func(done int, logLikelihood float64) // after the start (0) and each iteration; may be nil
 }
@@ -86,7 +89,7 @@ func (p *Potential) EM(ctx context.Context, e *engine.Engine, x engine.Matrix, c
 	if err := f.iterate(opt); err != nil {
 		return nil, err
 	}
-	f.LambdaMax, err = p.greatest(ctx, e.Threads(),
+	f.LambdaMax, err = p.greatest(ctx, e.Threads(), f.by,
 		func(i int) (float64, error) { return largestEigenvalue(f.gaussians[i], p.D), nil })
 	if err != nil {
 		return nil, err
@@ -99,14 +102,18 @@ type em struct {
 	EMResult
 	ctx context.Context
 	e   *engine.Engine
+	by  Division
 	p   *Potential
 
-	x    engine.Matrix // n x d
-	r    engine.Matrix // k x n, responsibilities
-	phi  []float32     // of a block of rows
-	mass []float64     // k: sum of r_i
+	x     engine.Matrix // n x d
+	own   engine.Matrix // the rows of it that this rank assigns,
+	first int           // from this one on
+	r     engine.Matrix // k x n, responsibilities
+	phi   []float32     // of own rows
+	mass  []float64     // k: sum of r_i
 
-	gaussians []gaussian // of the components; those of tied precisions are one and the same
+	gaussians []gaussian // of own components; those of tied precisions are one and the same
+	logDets   []float64  // k: log |P_i|
 	logZ      float64    // of the integral of exp(phi)
 }
 
@@ -123,14 +130,20 @@ func (p *Potential) newEM(ctx context.Context, e *engine.Engine, x engine.Matrix
 		return nil, err
 	}
 	f := &em{
-		ctx:  ctx,
-		e:    e,
-		p:    p,
-		x:    x,
-		r:    engine.NewMatrix(p.K, x.Rows),
-		phi:  make([]float32, BlockRows),
-		mass: make([]float64, p.K),
+		ctx:     ctx,
+		e:       e,
+		by:      opt.By,
+		p:       p,
+		x:       x,
+		r:       engine.NewMatrix(p.K, x.Rows),
+		mass:    make([]float64, p.K),
+		logDets: make([]float64, p.K),
 	}
+	if f.by == nil {
+		f.by = Alone
+	}
+	f.own, f.first = ownRows(f.by, x)
+	f.phi = make([]float32, f.own.Rows)
 	f.Ridge = opt.Ridge * v
 	return f, nil
 }
@@ -238,20 +251,27 @@ func (f *em) iterate(opt EMOptions) error {
 func (f *em) expect() (float64, error) {
 	f.p.stale = true
 	mixture := f.p.Mixture(f.e)
-	var sum float64
 	n := f.x.Rows
-	for lo := 0; lo < n; lo += BlockRows {
-		if err := f.ctx.Err(); err != nil {
-			return 0, err
-		}
-		hi := min(lo+BlockRows, n)
-		phi := f.phi[:hi-lo]
-		mixture.Potential(f.e, part(f.x, lo, hi), phi, f.r.Slice(0, f.p.K, lo, hi))
-		for _, v := range phi {
-			sum += float64(v)
-		}
+	for lo := 0; lo < f.own.Rows && f.ctx.Err() == nil; lo += BlockRows {
+		hi := min(lo+BlockRows, f.own.Rows)
+		mixture.Potential(f.e, part(f.own, lo, hi), f.phi[lo:hi], f.r.Slice(0, f.p.K, f.first+lo, f.first+hi))
 	}
-	ll := sum/float64(n) - f.logZ
+	sum, err := f.by.Sum(f.ctx, nil, n, 1, func(_, lo, hi int, sum []float64) {
+		for _, v := range f.phi[lo-f.first : hi-f.first] {
+			sum[0] += float64(v)
+		}
+	})
+	if err != nil {
+		return 0, err
+	}
+	rows := make([][]byte, f.p.K)
+	for i := range rows {
+		rows[i] = mpi.Bytes(f.r.Row(i))
+	}
+	if err := f.by.Gather(f.ctx, nil, n, rows...); err != nil {
+		return 0, err
+	}
+	ll := sum[0]/float64(n) - f.logZ
 	if !linalg.IsFinite(ll) {
 		return 0, fmt.Errorf("EM: the log-likelihood is %v after %d iterations; try a larger em-ridge", ll,
 			f.Iterations)
@@ -262,15 +282,22 @@ func (f *em) expect() (float64, error) {
 // maximise is the M step: masses and means, precisions given the means, weights.
 func (f *em) maximise() error {
 	p, n := f.p, float64(f.x.Rows)
-	f.e.Parallel(p.K, 0, float64(p.K*f.x.Rows*p.D), func(_ *engine.Worker, lo, hi int) {
-		for i := lo; i < hi && f.ctx.Err() == nil; i++ {
+	first, end := f.by.Own(p.K)
+	f.e.Parallel(end-first, 0, float64(p.K*f.x.Rows*p.D), func(_ *engine.Worker, lo, hi int) {
+		for i := first + lo; i < first+hi && f.ctx.Err() == nil; i++ {
 			f.centre(i)
 		}
 	})
-	if err := f.ctx.Err(); err != nil {
+	if err := f.by.Gather(f.ctx, f.ctx.Err(), p.K, mpi.Bytes(f.mass), mpi.Bytes(p.mu.Data)); err != nil {
 		return err
 	}
-	if err := p.form.maximise(f); err != nil {
+	err := p.form.maximise(f)
+	if p.form.count() == p.K {
+		err = gatherParams(f.ctx, f.by, err, p.K, p.form.params()...)
+	} else {
+		err = f.by.Gather(f.ctx, err, 0) // all ranks have computed what components share
+	}
+	if err != nil {
 		return err
 	}
 	if err := f.densities(); err != nil {
@@ -278,7 +305,7 @@ func (f *em) maximise() error {
 	}
 	log, most := make([]float64, p.K), math.Inf(-1)
 	for i, m := range f.mass {
-		log[i] = linalg.LogProduct([]float64{m/n + 0x1p-40}) + f.gaussians[i].logDet()/2
+		log[i] = linalg.LogProduct([]float64{m/n + 0x1p-40}) + f.logDets[i]/2
 		most = max(most, log[i])
 	}
 	for i := range log {
@@ -318,18 +345,24 @@ func (f *em) normalise() error {
 	return nil
 }
 
+// densities computes the Gaussians of own components, and the determinants of all.
 func (f *em) densities() (err error) {
-	if f.gaussians, err = f.p.gaussians(f.ctx, f.e.Threads()); err != nil && f.ctx.Err() == nil {
+	if f.gaussians, err = f.p.gaussians(f.ctx, f.e.Threads(), f.by); err != nil && f.ctx.Err() == nil {
 		err = fmt.Errorf("EM: %w", err)
 	}
-	return err
+	for i, g := range f.gaussians {
+		if g != nil && err == nil {
+			f.logDets[i] = g.logDet()
+		}
+	}
+	return f.by.Gather(f.ctx, err, f.p.K, mpi.Bytes(f.logDets))
 }
 
 // integrate sets logZ: exp(phi) integrates to the sum of exp(c_i) (2 pi)^(d/2) |P_i|^(-1/2).
 func (f *em) integrate() {
 	terms, most := make([]float64, f.p.K), math.Inf(-1)
 	for i, c := range f.p.c.Data {
-		terms[i] = float64(c) - f.gaussians[i].logDet()/2
+		terms[i] = float64(c) - f.logDets[i]/2
 		most = max(most, terms[i])
 	}
 	var sum float64
@@ -364,16 +397,17 @@ func (f *em) blocks(i int, scratch []float32, do func(y engine.Matrix)) {
 	}
 }
 
-// scatters returns S_i = sum r (x - mu_i)(x - mu_i)^T / m of each component, d x d; of one
-// without rows nil.
+// scatters returns S_i = sum r (x - mu_i)(x - mu_i)^T / m of each component of this rank, d x d; of one
+// without rows, and of those of other ranks, nil.
 func (f *em) scatters() ([][]float64, error) {
 	k, d := f.p.K, f.p.D
 	s := make([][]float64, k)
-	rows := float64(k * f.x.Rows)
-	f.e.Parallel(k, 2*rows*float64(d*d), rows*float64(d), func(w *engine.Worker, lo, hi int) {
+	first, end := f.by.Own(k)
+	rows := float64((end - first) * f.x.Rows)
+	f.e.Parallel(end-first, 2*rows*float64(d*d), rows*float64(d), func(w *engine.Worker, lo, hi int) {
 		scratch := w.Floats(BlockRows*d + d*d)
 		product := engine.View(scratch[BlockRows*d:], d, d)
-		for i := lo; i < hi; i++ {
+		for i := first + lo; i < first+hi; i++ {
 			if f.mass[i] == 0 {
 				continue
 			}

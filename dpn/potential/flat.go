@@ -168,7 +168,8 @@ func (f *flatForm) maximise(m *em) error {
 	y := make([]float32, BlockRows*d)
 	next, along, product := engine.NewMatrix(f.r, d), engine.NewMatrix(BlockRows, f.r), engine.NewMatrix(f.r, d)
 	sum := make([]float64, f.r*d) // of the products of all blocks
-	for i := range f.k {
+	first, end := m.by.Own(f.k)
+	for i := first; i < end; i++ {
 		if m.mass[i] == 0 {
 			continue
 		}

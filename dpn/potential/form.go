@@ -123,7 +123,8 @@ type form interface {
 	// start gives the tensors their first values.
 	start(r *num.Rand)
 	// fitClusters derives values from clusters of the rows of x (Potential.FitClusters).
-	fitClusters(ctx context.Context, e *engine.Engine, x engine.Matrix, assignment []int32) ([]SmallCluster, error)
+	fitClusters(ctx context.Context, e *engine.Engine, by Division, x engine.Matrix,
+		assignment []int32) ([]SmallCluster, error)
 
 	// mixture makes the potential that the engine computes with; prepare brings it up to
 	// date with the parameters.

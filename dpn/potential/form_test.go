@@ -103,7 +103,7 @@ func TestFlatFollowsClusters(t *testing.T) {
 		}
 	}
 	assignment[0] = 2 // a cluster of one row
-	small, err := f.fitClusters(context.Background(), e, x, assignment)
+	small, err := f.fitClusters(context.Background(), e, Alone, x, assignment)
 	if err != nil || !slices.Equal(small, []SmallCluster{{2, 1}}) {
 		t.Fatal(small, err)
 	}

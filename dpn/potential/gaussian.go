@@ -22,20 +22,30 @@ type gaussian interface {
 	multiply(y, x []float64)
 }
 
-// gaussians returns all k components, those of tied precisions being one and the same, or
-// says which has a precision without inverse.
-func (p *Potential) gaussians(ctx context.Context, threads int) ([]gaussian, error) {
-	list, own := make([]gaussian, p.K), p.form.count()
-	err := parallel.ForEach(ctx, own, threads, func(i int) (err error) {
+// gaussians returns those of the k components that this rank computes, the others being nil, or says which has a
+// precision without inverse. Those of tied precisions are one and the same, which all ranks compute.
+func (p *Potential) gaussians(ctx context.Context, threads int, by Division) ([]gaussian, error) {
+	list, count := make([]gaussian, p.K), p.form.count()
+	first, end := p.ownForms(by)
+	err := parallel.ForEach(ctx, end-first, threads, func(at int) (err error) {
+		i := first + at
 		if list[i], err = p.form.gaussian(ctx, i); err != nil {
 			return fmt.Errorf("component %d: %w", i, err)
 		}
 		return nil
 	})
-	for i := own; i < p.K; i++ {
+	for i := count; i < p.K; i++ {
 		list[i] = list[0]
 	}
 	return list, err
+}
+
+// ownForms returns which of the distinct P_i this rank computes: of one that components share, all do.
+func (p *Potential) ownForms(by Division) (lo, hi int) {
+	if n := p.form.count(); n < p.K {
+		return 0, n
+	}
+	return by.Own(p.K)
 }
 
 var errSingular = errors.New("the precision has no inverse in float64, so there is nothing to draw from")

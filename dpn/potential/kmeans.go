@@ -10,6 +10,7 @@ import (
 	"dpnbench/engine"
 	"dpnbench/engine/num"
 	"dpnbench/internal/linalg"
+	"dpnbench/internal/mpi"
 )
 
 // Clusters is the outcome of KMeans, ClassKMeans or DrawCentres.
@@ -42,7 +43,14 @@ const (
 // different rows than centres, it stays. The result
 // is a function of x, k and the seed, whatever the number of threads and the machine.
 func KMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, k int, seed uint64) (*Clusters, error) {
-	return kMeans(ctx, e, x, k, num.NewRand(seed, stream.KMeans))
+	return KMeansBy(ctx, e, Alone, x, k, seed)
+}
+
+// KMeansBy is KMeans by ranks that divide the rows. Sums over rows, and with them the result, depend on the number of
+// pieces, those of one piece being the sums of KMeans.
+func KMeansBy(ctx context.Context, e *engine.Engine, by Division, x engine.Matrix, k int,
+	seed uint64) (*Clusters, error) {
+	return kMeans(ctx, e, by, x, k, num.NewRand(seed, stream.KMeans))
 }
 
 // ClassKMeans clusters the rows of x of each class apart, around as many centres as divide
@@ -50,6 +58,12 @@ func KMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, k int, seed 
 // centres come in the order of the classes. Inertia is the sum over classes and
 // Iterations the most that one took.
 func ClassKMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, labels []uint16, k int,
+	seed uint64) (*Clusters, error) {
+	return ClassKMeansBy(ctx, e, Alone, x, labels, k, seed)
+}
+
+// ClassKMeansBy is ClassKMeans by ranks that divide the rows of each class, as KMeansBy.
+func ClassKMeansBy(ctx context.Context, e *engine.Engine, by Division, x engine.Matrix, labels []uint16, k int,
 	seed uint64) (*Clusters, error) {
 	if len(labels) != x.Rows {
 		return nil, fmt.Errorf("k-means in each class: %d labels for %d rows", len(labels), x.Rows)
@@ -72,7 +86,7 @@ func ClassKMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, labels 
 		for i, row := range members[y] {
 			copy(own.Row(i), x.Row(int(row)))
 		}
-		c, err := kMeans(ctx, e, own, n, num.NewRand(seed, stream.Classes+uint64(y)))
+		c, err := kMeans(ctx, e, by, own, n, num.NewRand(seed, stream.Classes+uint64(y)))
 		if err != nil {
 			return nil, fmt.Errorf("class %d: %w", y, err)
 		}
@@ -121,64 +135,110 @@ func CentresByClass(labels []uint16, k int) (centres []int, problem string) {
 	return centres, ""
 }
 
-func kMeans(ctx context.Context, e *engine.Engine, x engine.Matrix, k int, random *num.Rand) (*Clusters, error) {
+func kMeans(ctx context.Context, e *engine.Engine, by Division, x engine.Matrix, k int,
+	random *num.Rand) (*Clusters, error) {
 	n, d := x.Rows, x.Cols
 	if k < 1 || n < k {
 		return nil, fmt.Errorf("k-means: %d centres for %d rows, expected at least one row for each", k, n)
 	}
 	r := &Clusters{Centres: engine.NewMatrix(k, d), Assignment: make([]int32, n)}
-	dist := engine.NewMatrix(n, k)
-	if err := plusPlus(ctx, e, x, r.Centres, dist, random); err != nil {
+	own, first := ownRows(by, x)
+	l := &lloyd{Clusters: r, ctx: ctx, e: e, by: by, x: x, own: own, first: first,
+		dist: engine.NewMatrix(own.Rows, k), to: r.Assignment[first : first+own.Rows]}
+	if err := l.plusPlus(random); err != nil {
 		return nil, err
 	}
-	before := make([]int32, n)
+	before := make([]int32, own.Rows)
 	for i := range before {
 		before[i] = -1
 	}
 	last := math.Inf(1)
-	sums := make([]float64, k*d)
-	counts := make([]int, k)
 	for r.Iterations < kMeansIterations && !r.Converged {
-		if err := ctx.Err(); err != nil {
+		if err := l.assign(before); err != nil {
 			return nil, err
 		}
-		e.SquaredDistances(dist, x, r.Centres)
-		e.ArgMin(r.Assignment, dist)
 		r.Iterations++
-		moved := 0
-		r.Inertia = 0
-		clear(counts)
-		for i, c := range r.Assignment {
-			if c != before[i] {
-				moved++
-			}
-			r.Inertia += float64(dist.At(i, int(c)))
-			counts[c]++
-		}
-		sumByCentre(e, sums, x, r.Assignment, counts)
 		if math.IsNaN(r.Inertia) || math.IsInf(r.Inertia, 0) {
 			return nil, fmt.Errorf("k-means: distances are not finite")
 		}
-		r.Converged = moved == 0 || last-r.Inertia <= kMeansTolerance*r.Inertia
+		r.Converged = l.moved == 0 || last-r.Inertia <= kMeansTolerance*r.Inertia
 		last = r.Inertia
-		copy(before, r.Assignment)
-		for c := range k {
-			if counts[c] > 0 {
-				for j, v := range sums[c*d : (c+1)*d] {
-					r.Centres.Row(c)[j] = float32(v / float64(counts[c]))
+		copy(before, l.to)
+		for c, count := range l.counts {
+			if count > 0 {
+				for j, v := range l.sums[c*d : (c+1)*d] {
+					r.Centres.Row(c)[j] = float32(v / count)
 				}
 				continue
 			}
-			far := farthest(dist, r.Assignment)
-			if onCentre(x.Row(far), dist.At(far, int(r.Assignment[far]))) {
-				continue // fewer different rows than centres: it would win no row
+			if err := l.refill(c); err != nil {
+				return nil, err
 			}
-			copy(r.Centres.Row(c), x.Row(far))
-			dist.Set(far, int(r.Assignment[far]), 0) // so that another empty centre goes elsewhere
-			r.Converged = false
 		}
 	}
-	return r, nil
+	return r, by.Gather(ctx, nil, n, mpi.Bytes(r.Assignment))
+}
+
+// lloyd is k-means on its way.
+type lloyd struct {
+	*Clusters
+	ctx context.Context
+	e   *engine.Engine
+	by  Division
+
+	x     engine.Matrix // n x d
+	own   engine.Matrix // the rows of it that this rank assigns,
+	first int           // from this one on
+	dist  engine.Matrix // own rows x k
+	to    []int32       // centres of own rows: part of Assignment
+
+	// over all rows
+	sums   []float64 // k x d, of rows by centre
+	counts []float64 // k
+	moved  float64   // rows whose centre is not that before
+}
+
+// assign assigns the rows to the nearest centres, and measures that. before has the centres of own rows so far.
+func (l *lloyd) assign(before []int32) error {
+	l.e.SquaredDistances(l.dist, l.own, l.Centres)
+	l.e.ArgMin(l.to, l.dist)
+	k, size := l.Centres.Rows, l.Centres.Rows*l.x.Cols
+	all, err := l.by.Sum(l.ctx, nil, l.x.Rows, size+k+2, func(_, lo, hi int, sum []float64) {
+		lo, hi = lo-l.first, hi-l.first
+		counts, moved, inertia := make([]int, k), 0, 0.0
+		for i := lo; i < hi; i++ {
+			c := l.to[i]
+			if c != before[i] {
+				moved++
+			}
+			inertia += float64(l.dist.At(i, int(c)))
+			counts[c]++
+		}
+		sumByCentre(l.e, sum[:size], part(l.own, lo, hi), l.to[lo:hi], counts)
+		for c, n := range counts {
+			sum[size+c] = float64(n)
+		}
+		sum[size+k], sum[size+k+1] = float64(moved), inertia
+	})
+	if err != nil {
+		return err
+	}
+	l.sums, l.counts, l.moved, l.Inertia = all[:size], all[size:size+k], all[size+k], all[size+k+1]
+	return nil
+}
+
+// refill moves centre c, which has no rows, to the one that is farthest from its own.
+func (l *lloyd) refill(c int) error {
+	far, distance, err := l.farthest()
+	if err != nil || onCentre(l.x.Row(far), distance) { // fewer different rows than centres: it would win no row
+		return err
+	}
+	copy(l.Centres.Row(c), l.x.Row(far))
+	if i := far - l.first; 0 <= i && i < l.own.Rows {
+		l.dist.Set(i, int(l.to[i]), 0) // so that another empty centre goes elsewhere
+	}
+	l.Converged = false
+	return nil
 }
 
 // sumByCentre sets sums (k x d) to the sum of each centre's rows of x, of which there are counts, added in
@@ -221,47 +281,87 @@ func onCentre(x []float32, distance float32) bool {
 	return float64(distance) <= 1e-12*square
 }
 
-// farthest returns the row with the largest distance to its own centre.
-func farthest(dist engine.Matrix, own []int32) int {
-	at, most := 0, float32(-1)
-	for i, c := range own {
-		if v := dist.At(i, int(c)); v > most {
-			at, most = i, v
+// farthest returns the row with the largest distance to its own centre, and that.
+func (l *lloyd) farthest() (row int, distance float32, err error) {
+	all, err := l.by.Sum(l.ctx, nil, l.x.Rows, 2*l.by.Pieces(), func(piece, lo, hi int, sum []float64) {
+		at, most := 0, float32(-1)
+		for i := lo; i < hi; i++ {
+			if v := l.dist.At(i-l.first, int(l.to[i-l.first])); v > most {
+				at, most = i, v
+			}
+		}
+		sum[2*piece], sum[2*piece+1] = float64(at), float64(most)
+	})
+	distance = -1
+	for ; len(all) > 0; all = all[2:] {
+		if v := float32(all[1]); v > distance {
+			row, distance = int(all[0]), v
 		}
 	}
-	return at
+	return row, distance, err
 }
 
 // plusPlus chooses rows of x as centres: the first at random, each further one with a
 // probability in proportion to the squared distance to the nearest centre so far.
-func plusPlus(ctx context.Context, e *engine.Engine, x, centres, dist engine.Matrix, r *num.Rand) error {
-	nearest := make([]float32, x.Rows)
-	pick := r.Intn(x.Rows)
-	for c := range centres.Rows {
-		if err := ctx.Err(); err != nil {
-			return err
+func (l *lloyd) plusPlus(r *num.Rand) error {
+	nearest := make([]float32, l.own.Rows)
+	pick := r.Intn(l.x.Rows)
+	for c := 0; ; c++ {
+		copy(l.Centres.Row(c), l.x.Row(pick))
+		if c == l.Centres.Rows-1 {
+			return nil
 		}
-		copy(centres.Row(c), x.Row(pick))
-		column := dist.Slice(0, x.Rows, c, c+1)
-		e.SquaredDistances(column, x, centres.Slice(c, c+1, 0, x.Cols))
-		var total float64
+		column := l.dist.Slice(0, l.own.Rows, c, c+1)
+		l.e.SquaredDistances(column, l.own, l.Centres.Slice(c, c+1, 0, l.x.Cols))
 		for i := range nearest {
 			if v := column.At(i, 0); c == 0 || v < nearest[i] {
 				nearest[i] = v
 			}
-			total += float64(nearest[i])
 		}
-		u := r.Float64() * total
-		pick = x.Rows - 1
-		var sum float64
-		for i, v := range nearest {
-			if sum += float64(v); sum > u {
-				pick = i
-				break
-			}
+		var err error
+		if pick, err = l.draw(nearest, r); err != nil {
+			return err
 		}
 	}
-	return nil
+}
+
+// draw draws a row with a probability in proportion to its weight; of those this rank has the ones of its own rows.
+func (l *lloyd) draw(weights []float32, r *num.Rand) (row int, err error) {
+	n := l.x.Rows
+	sums, err := l.by.Sum(l.ctx, nil, n, l.by.Pieces(), func(piece, lo, hi int, sum []float64) {
+		for _, v := range weights[lo-l.first : hi-l.first] {
+			sum[piece] += float64(v)
+		}
+	})
+	if err != nil {
+		return 0, err
+	}
+	var total, before float64
+	for _, v := range sums {
+		total += v
+	}
+	u, at := r.Float64()*total, 0
+	for at < len(sums)-1 && !(before+sums[at] > u) {
+		before += sums[at]
+		at++
+	}
+	drawn, err := l.by.Sum(l.ctx, nil, n, 1, func(piece, lo, hi int, sum []float64) {
+		if piece != at {
+			return
+		}
+		sum[0] = float64(hi - 1)
+		upTo := before
+		for i, v := range weights[lo-l.first : hi-l.first] {
+			if upTo += float64(v); upTo > u {
+				sum[0] = float64(lo + i)
+				return
+			}
+		}
+	})
+	if err != nil {
+		return 0, err
+	}
+	return int(drawn[0]), nil
 }
 
 // DrawCentres draws k different rows of x (n x d, rows contiguous) under a seed as centres, in

@@ -6,6 +6,7 @@ import (
 
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
+	"dpnbench/internal/mpi"
 )
 
 // SmallCluster is a cluster that varies in fewer directions than its component is to be flat along:
@@ -20,37 +21,44 @@ const negligible = 1e-12
 
 // fitClusters sets U_i to the principal components of the rows of x that are assigned to component i
 // (local PCA). Clusters that vary in fewer than r directions get those of the pooled covariance, and
-// are returned. The threads share the components.
-func (f *flatForm) fitClusters(ctx context.Context, e *engine.Engine, x engine.Matrix,
+// are returned. Ranks, and then threads, share the components.
+func (f *flatForm) fitClusters(ctx context.Context, e *engine.Engine, by Division, x engine.Matrix,
 	assignment []int32) ([]SmallCluster, error) {
-	failed, threads := make([]error, f.k), max(e.Threads()/f.k, 1)
-	rows, enough := make([]int, f.k), make([]bool, f.k)
+	first, end := by.Own(f.k)
+	own := end - first
+	failed, threads := make([]error, f.k), max(e.Threads()/max(own, 1), 1)
+	rows, enough := make([]int, f.k), make([]byte, f.k) // 1: it has them
 	for _, i := range assignment {
 		rows[i]++
 	}
 	passes := float64(10 * f.r) // over the rows
-	e.Parallel(f.k, 0, passes*float64(len(x.Data)), func(w *engine.Worker, lo, hi int) {
-		for i := lo; i < hi && ctx.Err() == nil; i++ {
+	e.Parallel(own, 0, passes*float64(len(x.Data)), func(w *engine.Worker, lo, hi int) {
+		for i := first + lo; i < first+hi && ctx.Err() == nil; i++ {
 			if rows[i] > f.r {
 				enough[i], failed[i] = f.fitOne(ctx, w, members(x, assignment, i), i, threads)
 			}
 		}
 	})
-	for i, err := range failed {
-		if err != nil {
-			return nil, fmt.Errorf("principal components of cluster %d: %w", i, err)
+	err := ctx.Err()
+	for i, why := range failed {
+		if why != nil {
+			err = fmt.Errorf("principal components of cluster %d: %w", i, why)
+			break
 		}
 	}
-	if err := ctx.Err(); err != nil {
+	if err := by.Gather(ctx, err, f.k, enough, mpi.Bytes(f.u.Data)); err != nil {
 		return nil, err
 	}
 	var small []SmallCluster
-	for i, ok := range enough {
-		if !ok {
+	for i, v := range enough {
+		if v == 0 {
 			small = append(small, SmallCluster{i, rows[i]})
 		}
 	}
-	return small, f.pool(ctx, e, x, assignment, small)
+	if len(small) == 0 {
+		return nil, nil
+	}
+	return small, by.Gather(ctx, f.pool(ctx, e, x, assignment, small), 0) // all have failed, or none
 }
 
 // members returns the rows of x that are assigned to component i.
@@ -66,14 +74,14 @@ func members(x engine.Matrix, assignment []int32, i int) []float32 {
 
 // fitOne sets U_i to the principal components of the rows of a cluster; not if they vary in fewer than
 // r directions.
-func (f *flatForm) fitOne(ctx context.Context, w *engine.Worker, rows []float32, i, threads int) (enough bool,
+func (f *flatForm) fitOne(ctx context.Context, w *engine.Worker, rows []float32, i, threads int) (enough byte,
 	err error) {
 	pca, err := separation.FitPCA(ctx, rows, f.d, f.r, threads)
 	if err != nil || !(pca.Eigenvalues[f.r-1] > negligible*pca.TotalVariance) {
-		return false, err
+		return 0, err
 	}
 	f.setRows(w, i, pca.Components)
-	return true, nil
+	return 1, nil
 }
 
 func (f *flatForm) setRows(w *engine.Worker, i int, components []float64) {
@@ -89,7 +97,7 @@ func (f *flatForm) setRows(w *engine.Worker, i int, components []float64) {
 // fewer than r directions, the others are any that are orthogonal.
 func (f *flatForm) pool(ctx context.Context, e *engine.Engine, x engine.Matrix, assignment []int32,
 	small []SmallCluster) error {
-	if len(small) == 0 || x.Rows == 0 {
+	if x.Rows == 0 {
 		return nil
 	}
 	means, rows := make([]float64, f.k*f.d), make([]float64, f.k)

@@ -50,7 +50,7 @@ func TestSmallClusters(t *testing.T) {
 	}
 	p := New(Settings{Components: len(sizes), Form: FormFlat, Rank: r, Eps: 0.1, Scale: 1}, d)
 	p.Start(0.1, num.NewRand(1, 0))
-	small, err := p.FitClusters(context.Background(), e, x, assignment)
+	small, err := p.FitClusters(context.Background(), e, Alone, x, assignment)
 	if err != nil || !slices.Equal(small, want) {
 		t.Fatalf("small clusters %v, want %v (%v)", small, want, err)
 	}

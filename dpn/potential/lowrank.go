@@ -58,7 +58,8 @@ func (f *lowRankForm) start(r *num.Rand) {
 	}
 }
 
-func (f *lowRankForm) fitClusters(context.Context, *engine.Engine, engine.Matrix, []int32) ([]SmallCluster, error) {
+func (f *lowRankForm) fitClusters(context.Context, *engine.Engine, Division, engine.Matrix,
+	[]int32) ([]SmallCluster, error) {
 	return nil, nil
 }
 
@@ -189,9 +190,10 @@ func (f *lowRankForm) logWeight(variance float64) float32 {
 
 func (f *lowRankForm) maximiseDiagonal(m *em) error {
 	d := f.d
-	m.e.Parallel(f.k, 0, float64(f.k*m.x.Rows*d), func(w *engine.Worker, lo, hi int) {
+	first, end := m.by.Own(f.k)
+	m.e.Parallel(end-first, 0, float64((end-first)*m.x.Rows*d), func(w *engine.Worker, lo, hi int) {
 		scratch := w.Floats(BlockRows * d)
-		for i := lo; i < hi && m.ctx.Err() == nil; i++ {
+		for i := first + lo; i < first+hi && m.ctx.Err() == nil; i++ {
 			if m.mass[i] == 0 {
 				continue
 			}

@@ -58,7 +58,7 @@ func TestMisuse(t *testing.T) {
 			return p.Walk(ctx, e, 1, -1, x, func(int, engine.Matrix, []float32, engine.Matrix) {})
 		}, "-1 steps"},
 		{"clusters of other rows", func(p *Potential) error {
-			_, err := p.FitClusters(ctx, e, x, make([]int32, 5))
+			_, err := p.FitClusters(ctx, e, Alone, x, make([]int32, 5))
 			return err
 		}, "assignment has 5 elements"},
 		{"labels of other rows", func(*Potential) error {

@@ -136,13 +136,13 @@ func (p *Potential) SetCentres(x engine.Matrix) {
 // FitClusters gives the precisions what the form derives from clusters of the rows of x (n x
 // d), one component for each row in assignment: with the form flat the principal components of
 // each cluster, otherwise nothing. It returns the clusters that are too small for that, whose
-// components get the principal components of the pooled covariance.
-func (p *Potential) FitClusters(ctx context.Context, e *engine.Engine, x engine.Matrix,
+// components get the principal components of the pooled covariance. The ranks of by divide the components.
+func (p *Potential) FitClusters(ctx context.Context, e *engine.Engine, by Division, x engine.Matrix,
 	assignment []int32) ([]SmallCluster, error) {
 	x.CheckShape("FitClusters", "x", x.Rows, p.D)
 	engine.CheckLength("FitClusters", "assignment", len(assignment), x.Rows)
 	p.stale = true
-	return p.form.fitClusters(ctx, e, x, assignment)
+	return p.form.fitClusters(ctx, e, by, x, assignment)
 }
 
 // LogWeights returns c, k numbers.

@@ -60,7 +60,7 @@ func (p *Potential) Sampler(ctx context.Context, temperature float64, threads in
 		}
 	}
 	var err error
-	if s.gaussians, err = p.gaussians(ctx, threads); err != nil {
+	if s.gaussians, err = p.gaussians(ctx, threads, Alone); err != nil {
 		return nil, err
 	}
 	logs := make([]float64, p.K)

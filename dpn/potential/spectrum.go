@@ -7,22 +7,31 @@ import (
 
 	"dpnbench/engine/num"
 	"dpnbench/internal/linalg"
+	"dpnbench/internal/mpi"
 	"dpnbench/internal/parallel"
 )
 
 // Steepest returns the largest eigenvalue of all P_i, on the given number of threads: exactly for the forms
 // diag and flat, otherwise some percent low at most (linalg.Lanczos).
 func (p *Potential) Steepest(ctx context.Context, threads int) (float64, error) {
-	return p.greatest(ctx, threads, p.form.largest)
+	return p.SteepestBy(ctx, threads, Alone)
+}
+
+// SteepestBy is Steepest by ranks that divide the components.
+func (p *Potential) SteepestBy(ctx context.Context, threads int, by Division) (float64, error) {
+	return p.greatest(ctx, threads, by, p.form.largest)
 }
 
 // greatest returns the largest of what f finds in each P_i, at least 0.
-func (p *Potential) greatest(ctx context.Context, threads int, f func(i int) (float64, error)) (float64, error) {
-	most := make([]float64, p.form.count())
-	err := parallel.ForEach(ctx, len(most), threads, func(i int) (err error) {
-		most[i], err = f(i)
+func (p *Potential) greatest(ctx context.Context, threads int, by Division,
+	f func(i int) (float64, error)) (float64, error) {
+	most := make([]float64, p.K)
+	first, end := p.ownForms(by)
+	err := parallel.ForEach(ctx, end-first, threads, func(at int) (err error) {
+		most[first+at], err = f(first + at)
 		return err
 	})
+	err = by.Gather(ctx, err, p.K, mpi.Bytes(most))
 	var top float64
 	for _, v := range most {
 		top = max(top, v)
@@ -67,7 +76,7 @@ func largestEigenvalue(g gaussian, d int) float64 {
 // LambdaMax returns the largest eigenvalue of all P_i to rounding, on the given number of threads.
 // Steepest estimates it in much less time.
 func (p *Potential) LambdaMax(ctx context.Context, threads int) (float64, error) {
-	return p.greatest(ctx, threads, func(i int) (float64, error) {
+	return p.greatest(ctx, threads, Alone, func(i int) (float64, error) {
 		values, err := linalg.EigenvaluesContext(ctx, p.form.precision(ctx, i), p.D)
 		if err != nil {
 			return 0, fmt.Errorf("component %d: %w", i, err)

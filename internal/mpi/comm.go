@@ -53,6 +53,6 @@ type RankError struct {
 func (e *RankError) Error() string { return fmt.Sprintf("rank %d: %s", e.Rank, e.Reason) }
 
 // Bytes returns the memory of x, in this machine's byte order.
-func Bytes[T float32 | float64 | uint64](x []T) []byte {
+func Bytes[T int32 | float32 | float64 | uint64](x []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), len(x)*int(unsafe.Sizeof(*new(T))))
 }
