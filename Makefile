@@ -17,10 +17,14 @@ test: ## the tests, then the short tests of the engine and the network in pure G
 	go test ./...
 	go test -short -vet=off -tags purego ./engine ./engine/ascent ./dpn
 
+# Tests that are short start no browser: with the tag nobrowser its driver is not compiled for other systems and for the
+# race detector. Without DWARF (-w) their many programs are linked faster.
+short = -short -vet=off -tags nobrowser -ldflags=-w
+
 # -vet=off, because lint runs go vet.
 test-race: ## the short tests with the race detector (needs a C compiler)
 	CGO_ENABLED=1 go vet -race ./engine/check # one of its files is built only with -race
-	CGO_ENABLED=1 go test -short -vet=off -race ./engine/... ./dpn/... ./bench/... ./cmd/...
+	CGO_ENABLED=1 go test $(short) -race ./engine/... ./dpn/... ./bench/... ./cmd/...
 
 test-mpi: ## ranks in processes of their own: messages with Open MPI and MPICH, training with Open MPI (Debian: libopenmpi-dev, libmpich-dev)
 	for cc in mpicc.openmpi mpicc.mpich; do \
@@ -93,7 +97,7 @@ lint: ## check formatting; vet, also without assembly, with Parquet and for arm6
 	go vet -tags noasm ./engine/...
 	go vet -tags parquet ./dataset/source
 	GOOS=linux GOARCH=arm64 go vet $(system_packages)
-	GOOS=windows GOARCH=amd64 go vet $(system_packages) ./cmd/dpnbench
+	GOOS=windows GOARCH=amd64 go vet -tags nobrowser $(system_packages) ./cmd/dpnbench
 	GOOS=js GOARCH=wasm go vet $(system_packages) ./cmd/dpnbench
 	GOOS=linux GOARCH=386 go vet ./engine/...
 
