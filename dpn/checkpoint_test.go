@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -173,18 +172,10 @@ func same(t *testing.T, what string, got, want map[string]string) {
 	}
 }
 
-// notEmulated skips a test of what no machine changes where short tests are emulated.
-func notEmulated(t *testing.T) {
-	t.Helper()
-	if testing.Short() && runtime.GOARCH != "amd64" {
-		t.Skip("takes long under emulation, which changes nothing of it: without -short")
-	}
-}
-
 // TestInterruptAnywhere ends training after every update, and resumes it: once; after every update; and from
 // the files that a kill after any save would leave. All files and results are those of training in one go.
 func TestInterruptAnywhere(t *testing.T) {
-	notEmulated(t)
+	longtest.Native(t)
 	e := newEngine(t)
 	networks := []string{"mlp", "conv", "diag", "patience"} // of all cases, unless long tests are asked for
 	if testing.Short() {
@@ -281,7 +272,7 @@ func restore(t *testing.T, dir string, files map[string]string) {
 // the last epoch, after others a moment after the last save at the earliest, and as the options say, with one rank and
 // with two.
 func TestCheckpoints(t *testing.T) {
-	notEmulated(t)
+	longtest.Native(t)
 	e := newEngine(t)
 	for _, c := range []struct {
 		updates  int

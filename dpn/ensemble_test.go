@@ -9,12 +9,13 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn/layer"
 	"dpnbench/engine"
+	"dpnbench/internal/longtest"
 )
 
 // TestEnsemble compares an ensemble of models that preprocess images differently with the mean of their probabilities
 // in float64.
 func TestEnsemble(t *testing.T) {
-	notEmulated(t)
+	longtest.Native(t)
 	d := digits(t, 100, 104)
 	d.Test.Labels[7] = 3 // most images are read correctly
 	e := newEngine(t)

@@ -11,6 +11,7 @@ import (
 
 	"dpnbench/dpn/potential"
 	"dpnbench/engine"
+	"dpnbench/internal/longtest"
 )
 
 // TestRuinedWeights checks that an epoch that ruins the weights with its last update
@@ -37,7 +38,7 @@ func TestRuinedWeights(t *testing.T) {
 // finite returns the epochs that it had finished and
 // leaves the best of them in the model, and nothing without any.
 func TestEndsEarly(t *testing.T) {
-	notEmulated(t)
+	longtest.Native(t)
 	d, e := digits(t, 600, 10), newEngine(t)
 	corrupt := func(m *Model) { m.head.Bias.Data[0] = float32(math.NaN()) }
 	for name, c := range map[string]struct {
@@ -102,6 +103,7 @@ func TestEndsEarly(t *testing.T) {
 // TestInterruptible checks that training looks at its context between the steps of an
 // update, forward and backward: an update of many steps takes minutes.
 func TestInterruptible(t *testing.T) {
+	longtest.Native(t)
 	d, e := digits(t, 40, 10), newEngine(t, engine.WithThreads(1))
 	for _, form := range []string{potential.FormFull, potential.FormDiag} {
 		asked := func(steps int) int64 {

@@ -10,6 +10,7 @@ import (
 
 	"dpnbench/dpn/potential"
 	"dpnbench/dpn/safetensors"
+	"dpnbench/internal/longtest"
 )
 
 // formConfigs are the gradient tests' networks, one with each form of precisions.
@@ -150,7 +151,7 @@ func TestSettingsBeforeForms(t *testing.T) {
 
 // TestFormsResume stops training after an epoch and goes on: the same bits as in one go.
 func TestFormsResume(t *testing.T) {
-	notEmulated(t)
+	longtest.Native(t)
 	d, e := digits(t, 200, 10), newEngine(t)
 	for _, form := range potential.Forms() {
 		if testing.Short() && form != potential.FormFull && form != potential.FormFlat {

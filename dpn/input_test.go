@@ -8,6 +8,7 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/engine"
+	"dpnbench/internal/longtest"
 )
 
 // preprocesses are settings of a network that preprocesses images and is trained with noise.
@@ -70,6 +71,7 @@ func TestPreprocessedInput(t *testing.T) {
 // TestPreprocessingTrains checks that noise comes before preprocessing in training, that a model is read back with its
 // preprocessing, and that it sees shifted and negative images as they were.
 func TestPreprocessingTrains(t *testing.T) {
+	longtest.Native(t)
 	d, e := digits(t, 200, 40), newEngine(t)
 	for _, centre := range dataset.Centrings() {
 		c := preprocesses(t, centre)

@@ -10,12 +10,13 @@ import (
 	"dpnbench/dpn/layer"
 	"dpnbench/dpn/potential"
 	"dpnbench/engine"
+	"dpnbench/internal/longtest"
 )
 
 // TestScoreCorrupted holds scores on corrupted images, of several blocks, against a
 // pass over all of them at once; severity 0 is Score, and threads change no bit.
 func TestScoreCorrupted(t *testing.T) {
-	notEmulated(t)
+	longtest.Native(t)
 	ctx := context.Background()
 	d, e := digits(t, 300, evalRows+90), newEngine(t, engine.WithThreads(1))
 	m := newModel(t, tiny(), d)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dpnbench/engine"
+	"dpnbench/internal/longtest"
 )
 
 // ticks is a clock that a reading moves on by a millisecond. It counts its readings.
@@ -65,6 +66,7 @@ func checkPhases(t *testing.T, m *Model, p *Profile) {
 // it is entered often. The phases add up to the update, nobody waits, and after the profile nobody reads the
 // clock.
 func TestProfile(t *testing.T) {
+	longtest.Native(t)
 	d := digits(t, 64, 10)
 	e := newEngine(t, engine.WithThreads(1))
 	c := tiny()

@@ -61,6 +61,7 @@ func (r checkpointRun) fitTogether(ctx context.Context, opt FitOptions) (*Model,
 
 // TestRanks trains with 1 to 8 ranks: all files and results are those of one process.
 func TestRanks(t *testing.T) {
+	longtest.Native(t)
 	e := newEngine(t, engine.WithThreads(1))
 	networks := []string{"linear", "noise", "raw", "robust", "paper", "conv3", "published", "densities"}
 	for name, set := range checkpointCases() {

@@ -9,12 +9,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dpnbench/internal/longtest"
 )
 
 // TestOldState checks that a new run that cannot save its first epoch leaves the earlier run whole, and
 // that what a crash has left unfinished goes when training is resumed.
 func TestOldState(t *testing.T) {
-	notEmulated(t)
+	longtest.Native(t)
 	d := digits(t, 256, 10)
 	dir := t.TempDir()
 	e := newEngine(t)
@@ -129,7 +131,7 @@ func TestFolder(t *testing.T) {
 // TestResume checks that training cut off in the middle of an epoch and resumed ends
 // with the same bits, metrics and best model as training in one go.
 func TestResume(t *testing.T) {
-	notEmulated(t)
+	longtest.Native(t)
 	d := digits(t, 600, 10)
 	config := tiny()
 	config.NoiseMin, config.NoiseMax, config.Denoising = 0.1, 0.3, 0.5 // noise follows the updates

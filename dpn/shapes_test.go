@@ -9,6 +9,7 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/engine/num"
+	"dpnbench/internal/longtest"
 )
 
 // blobs are samples of a shape around a centre for each class: levels of images, or features with
@@ -53,6 +54,7 @@ func dataOf(train, test *dataset.Set, classes int) *dataset.Data {
 // TestShapes trains on vectors and on colour images with every extractor that can take them, and reads
 // the models back with shape, normalisation and names.
 func TestShapes(t *testing.T) {
+	longtest.Native(t)
 	e := newEngine(t)
 	shapes := []dataset.Shape{dataset.Vector(9), dataset.RGB(6, 5), dataset.Grey(9, 4)}
 	extractors := []string{"conv", "identity", "linear", "mlp"}

@@ -8,11 +8,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dpnbench/internal/longtest"
 )
 
 // TestSwitch resumes from the folders that a kill leaves while the first save of a run replaces the files of
 // an earlier one: the state comes first, the others follow.
 func TestSwitch(t *testing.T) {
+	longtest.Native(t)
 	e := newEngine(t)
 	r := newCheckpointRun(t, e, func(*Config) {})
 	stale := "train.json" // written by the caller
@@ -54,6 +57,7 @@ func TestSwitch(t *testing.T) {
 // TestSwitchOrder reads the folder at the first save of a run that replaces another: every file is of the new
 // one, or gone.
 func TestSwitchOrder(t *testing.T) {
+	longtest.Native(t)
 	e := newEngine(t)
 	for _, updates := range []int{1, 0} { // saved first within the first epoch, or after it
 		dir := t.TempDir()
@@ -83,7 +87,7 @@ func TestSwitchOrder(t *testing.T) {
 // TestLostMetrics resumes a run whose metrics.jsonl is missing, cut, changed or of another run: one warning
 // says so, the weights are those of a run in one go, and the file holds the epochs from then on.
 func TestLostMetrics(t *testing.T) {
-	notEmulated(t)
+	longtest.Native(t)
 	e := newEngine(t)
 	r := newCheckpointRun(t, e, func(*Config) {})
 	want := r.outcome(t.TempDir(), false)

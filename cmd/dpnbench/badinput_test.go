@@ -10,6 +10,7 @@ import (
 
 	"dpnbench/dpn"
 	"dpnbench/dpn/safetensors"
+	"dpnbench/internal/longtest"
 )
 
 // badInput is what TestBadInput works on.
@@ -25,6 +26,7 @@ type badInput struct {
 // TestBadInput gives every command unusable input: it must print one line and exit with status 2,
 // and existing files must not change.
 func TestBadInput(t *testing.T) {
+	longtest.Native(t)
 	dir := t.TempDir()
 	b := &badInput{t, dir, filepath.Join(dir, "good"), filepath.Join(dir, "out"), "", filepath.Join(dir, "file")}
 	if err := os.Mkdir(b.good, 0o755); err != nil {

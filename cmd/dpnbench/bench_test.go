@@ -201,6 +201,7 @@ func TestBenchList(t *testing.T) {
 }
 
 func TestBenchBadInput(t *testing.T) {
+	longtest.Native(t)
 	dir := t.TempDir()
 	other := filepath.Join(dir, "other.json")
 	write(t, other, []byte(`{"format": 99, "results": []}`))

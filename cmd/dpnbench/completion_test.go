@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dpnbench/dpn"
+	"dpnbench/internal/longtest"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -13,6 +14,7 @@ import (
 
 // TestCompletion asks what a shell completes.
 func TestCompletion(t *testing.T) {
+	longtest.Native(t)
 	for _, c := range []struct{ args, typed, want string }{
 		{"train --preset", "robust", "robust robust-small :4"},
 		{"reproduce trained --presets", "raw,cl", "raw,clean :6"},

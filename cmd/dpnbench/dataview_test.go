@@ -7,10 +7,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dpnbench/internal/longtest"
 )
 
 // TestDataView looks at a table and at images, converts them, and trains on what was written.
 func TestDataView(t *testing.T) {
+	longtest.Native(t)
 	dir := t.TempDir()
 	t.Chdir(dir)
 	text := "length,width,species\n"
@@ -71,6 +74,7 @@ func TestDataView(t *testing.T) {
 
 // TestReadingIsKept evaluates a model without the flags with which its data were read.
 func TestReadingIsKept(t *testing.T) {
+	longtest.Native(t)
 	dir := t.TempDir()
 	t.Chdir(dir)
 	text := "kind"

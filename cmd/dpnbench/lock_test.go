@@ -8,11 +8,13 @@ import (
 
 	"dpnbench/dpn"
 	"dpnbench/internal/folderlock"
+	"dpnbench/internal/longtest"
 )
 
 // TestLock trains in a folder to which another run writes: every command that would write there
 // is refused until the other run has ended.
 func TestLock(t *testing.T) {
+	longtest.Native(t)
 	data, out := t.TempDir(), filepath.Join(t.TempDir(), "run")
 	idx(t, data, 120)
 	train := with(append([]string{"train"}, small...), "--data", data, "--out", out, "--quiet")

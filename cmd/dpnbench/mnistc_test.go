@@ -11,6 +11,7 @@ import (
 	"dpnbench/dpn"
 	"dpnbench/dpn/baseline"
 	"dpnbench/engine/num"
+	"dpnbench/internal/longtest"
 )
 
 // byteArray is the NPY file of an array of bytes.
@@ -154,6 +155,7 @@ func TestMNISTC(t *testing.T) {
 
 // TestMNISTCBad breaks a release of MNIST-C in one place after the other: one line says what is wrong.
 func TestMNISTCBad(t *testing.T) {
+	longtest.Native(t)
 	data, dir := t.TempDir(), t.TempDir()
 	idx(t, data, 120)
 	succeed(t, with(append([]string{"train"}, small...), "--data", data, "--out", filepath.Join(dir, "run"),

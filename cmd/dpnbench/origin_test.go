@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	"dpnbench/dpn"
+	"dpnbench/internal/longtest"
 )
 
 // TestDataOfTheModel uses a model whose data have a relative name: from elsewhere, where other
 // images have that name, and where they are gone.
 func TestDataOfTheModel(t *testing.T) {
+	longtest.Native(t)
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	t.Chdir(dir)
 	if err := os.Mkdir("images", 0o755); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"dpnbench/dpn"
 	"dpnbench/engine"
+	"dpnbench/internal/longtest"
 
 	"github.com/spf13/cobra"
 )
@@ -53,6 +54,7 @@ func everyCommand(f func(c *cobra.Command, words []string)) {
 
 // TestHelp checks that every command has examples in its help, and that its lines fit into helpWidth columns.
 func TestHelp(t *testing.T) {
+	longtest.Native(t)
 	everyCommand(func(c *cobra.Command, words []string) {
 		out := succeed(t, append(words, "--help")...)
 		for line := range strings.Lines(out) {

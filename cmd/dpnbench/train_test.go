@@ -15,6 +15,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/dpn/layer"
+	"dpnbench/internal/longtest"
 )
 
 // settle returns the settings that result from flags of train. They need not be valid together:
@@ -87,6 +88,7 @@ func TestFlagsOverFile(t *testing.T) {
 
 // TestPath trains and evaluates on a folder of images.
 func TestPath(t *testing.T) {
+	longtest.Native(t)
 	data, dir := t.TempDir(), t.TempDir()
 	idx(t, data, 200)
 	out := filepath.Join(dir, "run")
@@ -188,6 +190,7 @@ func TestPath(t *testing.T) {
 // TestTrainingOptions trains with all losses and early stopping, and with settings that overshoot,
 // and checks the output.
 func TestTrainingOptions(t *testing.T) {
+	longtest.Native(t)
 	data, dir := t.TempDir(), t.TempDir()
 	idx(t, data, 200)
 	js := filepath.Join(dir, "train.json")
@@ -226,6 +229,7 @@ func TestTrainingOptions(t *testing.T) {
 // TestOtherExtractor replaces the extractor of a preset that sets hidden widths, by flags and in a file. They go with
 // it, and what is refused is what was given.
 func TestOtherExtractor(t *testing.T) {
+	longtest.Native(t)
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
 	write(t, in("table.csv"), []byte("a,b,class\n"+strings.Repeat("1,2,x\n2,1,y\n", 20)))
@@ -246,6 +250,7 @@ func TestOtherExtractor(t *testing.T) {
 
 // TestOverwrite checks the files beside the model after a new run in an old folder.
 func TestOverwrite(t *testing.T) {
+	longtest.Native(t)
 	data, dir := t.TempDir(), t.TempDir()
 	idx(t, data, 120)
 	out := filepath.Join(dir, "run")
@@ -288,6 +293,7 @@ func TestOverwrite(t *testing.T) {
 
 // TestRunFolder checks the default folders of runs. The second run is profiled.
 func TestRunFolder(t *testing.T) {
+	longtest.Native(t)
 	data := t.TempDir()
 	idx(t, data, 120)
 	t.Chdir(t.TempDir())
@@ -310,6 +316,7 @@ func TestRunFolder(t *testing.T) {
 
 // TestResumeCommand resumes with --out and --resume only.
 func TestResumeCommand(t *testing.T) {
+	longtest.Native(t)
 	data, out := t.TempDir(), filepath.Join(t.TempDir(), "run")
 	idx(t, data, 120)
 	succeed(t, with(append([]string{"train"}, small...), "--data", data, "--out", out, "--seed", "5", "--quiet")...)

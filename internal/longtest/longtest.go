@@ -7,6 +7,7 @@ package longtest
 
 import (
 	"os"
+	"runtime"
 	"testing"
 )
 
@@ -20,5 +21,13 @@ func Need(t testing.TB) {
 	t.Helper()
 	if !Asked() {
 		t.Skip("takes long: " + variable + "=1")
+	}
+}
+
+// Native skips a test of what no machine changes where the tests are short and not of amd64: there they are emulated.
+func Native(t testing.TB) {
+	t.Helper()
+	if testing.Short() && runtime.GOARCH != "amd64" {
+		t.Skip("takes long under emulation, which changes nothing of it: without -short")
 	}
 }
