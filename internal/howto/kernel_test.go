@@ -30,6 +30,7 @@ const (
 	tables   = "go test -short -vet=off ./engine -run ^(TestTables|TestReservedRegisters|TestMacros)$"
 	parity   = "go test -short -vet=off ./engine -run ^TestParityElementwise$"
 	complete = "go test -vet=off ./internal/howto -run ^TestKernels$"
+	source   = "this -test.run ^TestKernels$" // the same, as long as package check has no other kernels
 	hashes   = "go test -short -vet=off ./engine/check -run ^(TestHashes|TestEveryKernel)$"
 	onARM    = "GOARCH=arm64 go test -c -vet=off -o /dev/null ./engine"
 )
@@ -67,7 +68,7 @@ func subtractGeneric(dst, x, y []float32) {
 
 `),
 	}, onARM, ""},
-	{nil, complete, "kernel subtract: it has a checked method in engine/kernel.go: false"},
+	{nil, source, "kernel subtract: it has a checked method in engine/kernel.go: false"},
 	{[]edit{before("engine/kernel.go", "func (kern *kernels) subRows(",
 		`func (kern *kernels) subtract(dst, x, y []float32) {
 	need("subtract", "x", len(x), len(dst))
@@ -75,7 +76,7 @@ func subtractGeneric(dst, x, y []float32) {
 	kern.table.subtract(dst, x, y)
 }
 
-`)}, complete, "kernel subtract: no test of package engine calls it"},
+`)}, source, "kernel subtract: no test of package engine calls it"},
 	{[]edit{before("engine/parity_vector_test.go", "\t{\"multiply\", 3, 0,",
 		"\t{\"subtract\", 3, 0, func(kern *kernels, b [][]float32, s []float32) {\n"+
 			"\t\tkern.table.subtract(b[0], b[1], b[2])\n\t}},\n")},
@@ -83,7 +84,7 @@ func subtractGeneric(dst, x, y []float32) {
 	{[]edit{{"engine/asm_amd64.s", onAMD64("AVX2", "ELEM_ADD", "l16, l8, tail, end"),
 		onAMD64("AVX2", "ELEM_SUB", "l16, l8, tail, end")}},
 		parity, ""},
-	{nil, complete, "kernel subtract: engine/check/kernel.go has an entry subtract: false"},
+	{nil, source, "kernel subtract: engine/check/kernel.go has an entry subtract: false"},
 	{[]edit{before("engine/check/kernel.go", "\t{\"multiply\", ", "\t{\"subtract\", elementwise(subtract)},\n"),
 		before("engine/check/vector.go", "\tmultiply = elementFunction{", `	subtract = elementFunction{
 		func(_, x, y, _ float64) (float64, int) { return x - y, 1 },
@@ -136,9 +137,13 @@ TEXT ·subtract` + tier + `(SB), NOSPLIT, $0-72
 
 // TestAddKernel follows the steps in a copy of the engine.
 func TestAddKernel(t *testing.T) {
-	longtest.Need(t) // it compiles the engine a dozen times
+	longtest.Need(t) // it compiles the engine ten times
 	if runtime.GOARCH != "amd64" || !slices.Contains(engine.Available(), engine.AVX2) {
 		t.Skip("needs a machine with AVX2")
+	}
+	this, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	for _, folder := range []string{"engine", "internal"} {
@@ -159,7 +164,7 @@ func TestAddKernel(t *testing.T) {
 		for _, e := range s.edits {
 			e.apply(t, dir)
 		}
-		out, err := run(dir, s.command)
+		out, err := run(dir, s.command, this)
 		if s.missing == "" && err != nil {
 			t.Fatalf("step %d: %s fails:\n%s", i+1, s.command, out)
 		}
@@ -184,8 +189,9 @@ func (e edit) apply(t *testing.T, dir string) {
 	}
 }
 
-// run runs a command of words without spaces, after settings of the environment.
-func run(dir, command string) (out string, err error) {
+// run runs a command of words without spaces, after settings of the environment, in a copy of the source. The
+// command "this" is this test, in the folder of its package.
+func run(dir, command, this string) (out string, err error) {
 	words := strings.Fields(command)
 	var settings []string
 	for strings.Contains(words[0], "=") {
@@ -193,6 +199,10 @@ func run(dir, command string) (out string, err error) {
 	}
 	c := exec.Command(words[0], words[1:]...)
 	c.Dir = dir
+	if words[0] == "this" {
+		c = exec.Command(this, words[1:]...)
+		c.Dir = filepath.Join(dir, "internal", "howto")
+	}
 	c.Env = append(os.Environ(), append(settings, "GOFLAGS=-ldflags=-w", "DPN_TIER=")...) // linked faster
 	text, err := c.CombinedOutput()
 	return string(text), err
