@@ -125,7 +125,7 @@ func (b *Batch) Write(path string, write func(w io.Writer) error) error {
 // fill writes the temporary file.
 func (t *item) fill(write func(w io.Writer) error, mode os.FileMode) error {
 	disk := &diskError{w: t.held}
-	w := bufio.NewWriterSize(disk, 1<<20)
+	w := bufio.NewWriterSize(disk, 1<<16)
 	err := write(w)
 	if err == nil {
 		err = w.Flush()
