@@ -1,14 +1,17 @@
 package ascent
 
 import (
-	"dpnbench/engine"
 	"strings"
 	"testing"
+
+	"dpnbench/engine"
+	"dpnbench/internal/longtest"
 )
 
 // TestAutoRoute checks that AutoRoute takes the sparse route where few components are active and
 // the dense one where all are, by what rows of x show, and that no bit depends on it.
 func TestAutoRoute(t *testing.T) {
+	longtest.Native(t)
 	few := newLandscape("few active", 60, 128, -1, 0, 6, 1, 40)
 	all := newLandscape("all active", 60, 128, -1, 0, 0.01, 0.01, 40)
 	for _, h := range []*landscape{few, all} {
