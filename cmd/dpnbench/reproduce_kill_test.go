@@ -86,29 +86,9 @@ func TestReproduceKilled(t *testing.T) {
 func killed(t *testing.T, args []string, out string) (kills int) {
 	t.Helper()
 	for {
-		c, stderr := process(t, args), &bytes.Buffer{}
-		c.Stderr = stderr
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
 		before := saved(out)
-		ended := make(chan error, 1)
-		go func() { ended <- c.Wait() }()
 		signal := []os.Signal{syscall.SIGKILL, os.Interrupt}[kills%2]
-		sent := false
-		var err error
-	wait:
-		for {
-			select {
-			case err = <-ended:
-				break wait
-			case <-time.After(time.Millisecond):
-				if !sent && saved(out) > before {
-					c.Process.Signal(signal)
-					sent = true
-				}
-			}
-		}
+		stderr, sent, err := signalled(t, args, signal, func() bool { return saved(out) > before })
 		if err == nil {
 			return kills
 		}
@@ -116,11 +96,34 @@ func killed(t *testing.T, args []string, out string) (kills int) {
 			t.Fatalf("%v: %s", err, stderr)
 		}
 		kills++
-		if signal == os.Interrupt && !strings.Contains(stderr.String(), "saved, continue with: dpnbench reproduce ") {
+		if signal == os.Interrupt && !strings.Contains(stderr, "saved, continue with: dpnbench reproduce ") {
 			t.Errorf("interrupted: printed %q", stderr)
 		}
 		if args[len(args)-1] != "--resume" {
 			args = with(args, "--resume")
+		}
+	}
+}
+
+// signalled runs a command to its end. Its process gets a signal once, as soon as it is due.
+func signalled(t *testing.T, args []string, signal os.Signal, due func() bool) (stderr string, sent bool, err error) {
+	t.Helper()
+	c, errs := process(t, args), &bytes.Buffer{}
+	c.Stderr = errs
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- c.Wait() }()
+	for {
+		select {
+		case err := <-ended:
+			return errs.String(), sent, err
+		case <-time.After(time.Millisecond):
+			if !sent && due() {
+				c.Process.Signal(signal)
+				sent = true
+			}
 		}
 	}
 }

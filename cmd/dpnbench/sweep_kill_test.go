@@ -3,13 +3,11 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestSweepKilled kills a sweep by SIGKILL and by SIGINT in turn, whenever another run has ended, and calls it again:
@@ -35,26 +33,8 @@ func TestSweepKilled(t *testing.T) {
 	}
 	before, kills := ended(), 0
 	for ; ; kills++ {
-		c, stderr := process(t, with(args, out)), &bytes.Buffer{}
-		c.Stderr = stderr
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		done := make(chan error, 1)
-		go func() { done <- c.Wait() }()
-		signal, sent := []os.Signal{os.Kill, os.Interrupt}[kills%2], false
-		var err error
-		for running := true; running; {
-			select {
-			case err = <-done:
-				running = false
-			case <-time.After(time.Millisecond):
-				if !sent && len(ended()) > len(before) {
-					c.Process.Signal(signal)
-					sent = true
-				}
-			}
-		}
+		signal := []os.Signal{os.Kill, os.Interrupt}[kills%2]
+		stderr, sent, err := signalled(t, with(args, out), signal, func() bool { return len(ended()) > len(before) })
 		now := ended()
 		for path, text := range before {
 			if now[path] != text {
@@ -64,7 +44,7 @@ func TestSweepKilled(t *testing.T) {
 		if before = now; err == nil {
 			break
 		}
-		if !sent || signal == os.Interrupt && !strings.Contains(stderr.String(), "; the same command goes on") {
+		if !sent || signal == os.Interrupt && !strings.Contains(stderr, "; the same command goes on") {
 			t.Fatalf("%v: %s", err, stderr)
 		}
 	}
