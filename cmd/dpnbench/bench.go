@@ -259,12 +259,13 @@ func (b *benchmark) write(r *bench.Report) error {
 // show prints the machine, its limits and the rows.
 func (b *benchmark) show(r *bench.Report) {
 	m := &r.Machine
-	b.note("%s%s, %s %s, %s of %d CPUs", m.Brand, parenthesis(m.Micro), m.OS, m.Arch,
-		listThreads(r.Settings.Threads), m.CPUs)
+	virtual := ""
 	if m.Virtual {
-		b.note(", virtual")
+		virtual = ", virtual"
 	}
-	b.note("\nversion %s", r.Version)
+	b.note("%s%s, %s %s, %s of %d CPUs%s\n", m.Brand, parenthesis(m.Micro), m.OS, m.Arch,
+		listThreads(r.Settings.Threads), m.CPUs, virtual) // one text, which is broken into lines as a whole
+	b.note("version %s", r.Version)
 	b.note("\nclock %.2f GHz (%.2f to %.2f)\n\n", r.Clock.Hz/1e9, r.Clock.Lowest/1e9, r.Clock.Most/1e9)
 	b.table(peakRows(r))
 	b.note("\n")
