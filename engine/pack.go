@@ -89,6 +89,16 @@ func (j *packJob) run(_, task int) {
 	j.p.fill(j.b, lo, hi)
 }
 
+// Pad makes p the n x n matrix that is q with zeros behind its rows and columns. Both have a single block of as many
+// panels.
+func (p *Packed) Pad(q *Packed, n int) {
+	p.reshape(q.kern, n, n)
+	for j := range p.panels() {
+		panel := p.panel(j, 0, n)
+		clear(panel[copy(panel, q.panel(j, 0, q.rows)):])
+	}
+}
+
 // fill packs the panels [p0, p1) of b.
 func (p *Packed) fill(b Matrix, p0, p1 int) {
 	const rows = 16 // at a time, so that all panels read the same pages of b

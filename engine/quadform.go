@@ -69,6 +69,23 @@ func (w *Worker) GradDeltas(dst, d Matrix, in *Deltas) {
 // Jacobian product compute their left operand on the way).
 func (e *Engine) SmallD(d int) bool { return e.kern.isSmallD(d) }
 
+// PaddedD returns how many features blocks of d have on the dense route: the next multiple of the 16 lanes where there
+// are kernels for small d. More features, zeros all, take less time than the tails of all vectors.
+func (e *Engine) PaddedD(d int) int {
+	if wide := MostPaddedD(d); e.kern.smallDRows > 0 && e.kern.blocks(wide) == 1 {
+		return wide
+	}
+	return d
+}
+
+// MostPaddedD is PaddedD on tiers that have such kernels.
+func MostPaddedD(d int) int {
+	if wide := (d + 15) / 16 * 16; wide <= longRows {
+		return wide
+	}
+	return d
+}
+
 // longRows is the number of features up to which D_i of a block stays in the first-level cache beside
 // a panel.
 const longRows = 128

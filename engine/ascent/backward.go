@@ -140,6 +140,7 @@ func (p *dense) denseBackward(e *engine.Engine, alpha float32, tr *Trajectory, v
 	if m.D <= longRows {
 		most = 64 // so that G of two steps stays in the second-level cache
 	}
+	p.pad()
 	vjp := &tr.jobs.vjp
 	*vjp = vjpJob{p: p, alpha: alpha, tr: tr, v: v, blocks: vjpBlocks(e, tr.Rows, most, flops)}
 	e.Run(vjp, vjp.blocks, flops)
@@ -193,11 +194,11 @@ func (j *vjpJob) Run(worker *engine.Worker, task int) {
 func (j *vjpJob) step(worker *engine.Worker, t, r0, r1 int, total, g engine.Matrix) {
 	p, m, tr := j.p, j.p.m, j.tr
 	rows, d := r1-r0, m.D
-	v, x := j.v.Slice(r0, r1, 0, d), tr.XAt(t).Slice(r0, r1, 0, d)
-	u := tr.block(tr.u, d, t, r0, r1)
+	v, u := j.v.Slice(r0, r1, 0, d), tr.block(tr.u, d, t, r0, r1)
 	for b := range rows {
 		worker.Scale(u.Row(b), j.alpha, v.Row(b))
 	}
+	x := p.block(worker, slotPadded, tr.XAt(t).Slice(r0, r1, 0, d))
 	r := tr.RAt(t).Slice(0, m.K, r0, r1)
 	s := engine.Matrix{Data: tr.t[t*m.K*tr.Rows+r0:], Rows: m.K, Cols: rows, RS: tr.Rows, CS: 1}
 	q := worker.Scratch(slotQ, rows)
@@ -205,17 +206,27 @@ func (j *vjpJob) step(worker *engine.Worker, t, r0, r1 int, total, g engine.Matr
 		if tr.kept {
 			g = tr.gAt(t, i, r0, r1)
 		} else {
-			f := p.quadFormAmong(i)
+			f := p.quadFormAmong(i, x.Cols)
+			g.Cols = x.Cols
 			worker.QuadForm(slotDelta, g, q, x, &f)
 		}
 		worker.RowDots(s.Row(i), u, g)
 		worker.Scale(s.Row(i), -1, s.Row(i))
 	}
-	worker.MixtureVJP(r.Data, s.Data, tr.Rows, tr.sum[t*tr.Rows+r0:t*tr.Rows+r1], m.K)
-	for i := range m.K {
-		in := engine.Deltas{R: r.Row(i), T: s.Row(i), U: u, X: x, Mu: m.mu(i), H: 1}
-		worker.QuadFormVJP(slotW, total, &in, p.matrix(i), i > 0, tr.prefetchG(t-1, i, r0, r1))
+	sum := tr.sum[t*tr.Rows+r0 : t*tr.Rows+r1]
+	worker.MixtureVJP(r.Data, s.Data, tr.Rows, sum, m.K)
+	if allBelow(mostPaddedSum, sum) {
+		u = p.block(worker, slotU, u)
+	} else {
+		x = x.Slice(0, rows, 0, d)
 	}
+	total.Cols = u.Cols
+	for i := range m.K {
+		f := p.quadFormAmong(i, u.Cols)
+		in := engine.Deltas{R: r.Row(i), T: s.Row(i), U: u, X: x, Mu: f.Mu, H: 1}
+		worker.QuadFormVJP(slotW, total, &in, f.P, i > 0, tr.prefetchG(t-1, i, r0, r1))
+	}
+	total.Cols = d
 	for b := range rows {
 		addVJP(worker, v.Row(b), total.Row(b))
 	}
@@ -236,10 +247,7 @@ const flushBelow = 0x1p-100
 // factor a step. If that is above 1/2, rounding keeps it from ever reaching 0, and arithmetic with the subnormal
 // numbers at which it stops is tens of times slower. 2^-100 is far below what an update of Adam can show.
 func flushTiny(v []float32) {
-	for _, x := range v {
-		if !(x > -flushBelow && x < flushBelow) { // NaN, too, stays
-			return
-		}
+	if allBelow(flushBelow, v) { // NaN stays
+		clear(v)
 	}
-	clear(v)
 }

@@ -174,7 +174,7 @@ func (j *sparseJob) excluded(
 // at most far, |x| + |mu_i| at most sum.
 func (j *sparseJob) support(worker *engine.Worker, b, i int, far, sum float64, x []float32) float64 {
 	c, at := &j.m.bounds[i], b*j.m.K+i
-	product, dist := dot(worker, x, j.first.gAt(0, i, b, b+1).Data), j.anchorDist[at]
+	product, dist := dot(worker, x, j.first.gRow(0, i, b)), j.anchorDist[at]
 	off := c.gradient*far*dist + 2*gamma(laneRoundings(j.m.D))*sum*(c.norm*c.norm+c.gradient)*dist
 	return (product - j.anchorDot[at] - off*guard) / j.anchorSqrtQ[at]
 }

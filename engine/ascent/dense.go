@@ -16,6 +16,7 @@ type dense struct {
 	p []engine.Packed // K packed D x D matrices, or one for all; symmetric, so they serve the backward pass too
 	a []float32       // the A_i of SetFactors, or nil
 
+	padded    padded
 	triangles triangles // of p, once they were needed
 	factors   factorsJob
 }
@@ -37,15 +38,16 @@ func (m *Mixture) SetPrecisions(e *engine.Engine, p []float32) {
 	for i := range form.p {
 		e.PackLocked(&form.p[i], engine.View(p[i*n:(i+1)*n], m.D, m.D))
 	}
-	form.renewed(nil)
+	form.renewed(e, nil)
 	m.generations++
 	m.forgetBounds()
 }
 
 // renewed forgets what was known of the precisions before. The new ones are A_i^T A_i or, if a is nil,
 // others.
-func (p *dense) renewed(a []float32) {
+func (p *dense) renewed(e *engine.Engine, a []float32) {
 	p.a = a
+	p.padded.d, p.padded.made = e.PaddedD(p.m.D), false
 	p.triangles.packed, p.triangles.steps = false, 0
 }
 
@@ -67,7 +69,7 @@ func (m *Mixture) SetFactors(e *engine.Engine, a []float32) {
 	*j = factorsJob{m: m, p: p, parts: min(max(2*e.Threads()/n, 1), e.Panels(m.D))}
 	// Bounds that were used before will be needed again: make them while A_i and P_i are in the cache.
 	j.bounds = m.bounds != nil && j.parts == 1
-	p.renewed(a)
+	p.renewed(e, a)
 	m.generations++
 	m.forgetBounds()
 	m.boundsMade = j.bounds
@@ -112,8 +114,9 @@ func (p *dense) reshape(tr *Trajectory) {
 	if tr.sparse {
 		return
 	}
+	tr.gd = p.padded.d
 	if tr.kept = tr.backward && keepsG(tr.Rows, tr.K, tr.D, tr.Steps); tr.kept {
-		engine.Grow(&tr.g, tr.Steps*tr.K*tr.Rows*tr.D)
+		engine.Grow(&tr.g, tr.Steps*tr.K*tr.Rows*tr.gd)
 	}
 }
 
@@ -124,6 +127,9 @@ func (p *dense) run(j *ascentJob) {
 	if j.plan.Sharing == ByComponents {
 		p.runByComponents(j)
 	} else {
+		if !j.singleRows {
+			p.pad()
+		}
 		j.e.Run(j, j.plan.Blocks, j.plan.Flops)
 	}
 }
@@ -138,7 +144,7 @@ func (p *dense) runByComponents(j *ascentJob) {
 			if j.stopped() {
 				return
 			}
-			j.block = j.at(e.Caller(), t, r0, r1)
+			j.block = j.at(e.Caller(), j.x.Slice(r0, r1, 0, p.m.D), t, r0)
 			p.placeG(e.Caller(), j, &j.block)
 			j.phase, j.parts = quads, min(max(2*threads/p.m.K, 1), r1-r0)
 			e.Share(j, p.m.K*j.parts)
@@ -153,9 +159,9 @@ func (p *dense) runByComponents(j *ascentJob) {
 
 // placeG sets where G of a block goes: into the trajectory if that keeps it, or into memory of a worker.
 func (p *dense) placeG(worker *engine.Worker, j *ascentJob, b *stepBlock) {
-	k, d, rows := p.m.K, p.m.D, b.x.Rows
+	k, d, rows := p.m.K, b.x.Cols, b.x.Rows
 	if tr := j.tr; tr != nil && tr.kept {
-		b.g, b.gs, b.gr, b.gc = tr.g[(b.t*k*tr.Rows+b.r0)*d:], tr.Rows*d, d, d
+		b.g, b.gs, b.gr, b.gc = tr.g[(b.t*k*tr.Rows+b.r0)*tr.gd:], tr.Rows*tr.gd, tr.gd, d
 		return
 	}
 	ld := engine.PaddedLD(d)
@@ -170,36 +176,46 @@ func (p *dense) placeG(worker *engine.Worker, j *ascentJob, b *stepBlock) {
 
 func (p *dense) step(worker *engine.Worker, j *ascentJob, b *stepBlock) {
 	p.placeG(worker, j, b)
-	p.quadForms(worker, j, b)
-	j.move(worker, b, 0, b.x.Rows)
+	p.quadForms(worker, j, b, b.x)
+	moves := j.mixture(worker, b, 0, b.x.Rows)
+	if b.x.Cols > p.m.D && !allBelow(math.MaxFloat32, b.phi) {
+		p.quadForms(worker, j, b, b.x.Slice(0, b.x.Rows, 0, p.m.D))
+		j.mixture(worker, b, 0, b.x.Rows)
+	}
+	if moves {
+		j.move(worker, b, 0, b.x.Rows)
+	}
 }
 
-// quadForms computes G_i and q_i of a block for all components.
-func (p *dense) quadForms(worker *engine.Worker, j *ascentJob, b *stepBlock) {
-	m, r1 := p.m, b.r0+b.x.Rows
-	if j.e.SmallD(m.D) {
-		f := engine.QuadForms{Mu: m.Mu, P: p.p, G: b.g, GS: b.gs, GR: b.gr, Q: b.q, QS: b.qs}
-		most := max(j.e.CallBudget(2*b.x.Rows*m.D*m.D), 1) // components
+// quadForms computes G_i and q_i of the rows x of a block, padded or not, for all components.
+func (p *dense) quadForms(worker *engine.Worker, j *ascentJob, b *stepBlock, x engine.Matrix) {
+	m, d, r1 := p.m, x.Cols, b.r0+x.Rows
+	list, mu := p.of(d)
+	if j.e.SmallD(d) {
+		f := engine.QuadForms{Mu: mu, P: list, G: b.g, GS: b.gs, GR: b.gr, Q: b.q, QS: b.qs}
+		most := max(j.e.CallBudget(2*x.Rows*d*d), 1) // components
 		calls := (m.K + most - 1) / most
 		for n := range calls {
 			i0, i1 := engine.Part(m.K, calls, n)
-			worker.QuadForms(slotDelta, b.x, &f, i0, i1, j.tr.prefetchG(b.t, i0+1, b.r0, r1))
+			worker.QuadForms(slotDelta, x, &f, i0, i1, j.tr.prefetchG(b.t, i0+1, b.r0, r1))
 		}
 		return
 	}
 	for i := range m.K {
-		g := engine.Matrix{Data: b.g[i*b.gs:], Rows: b.x.Rows, Cols: b.gc, RS: b.gr, CS: 1}
-		f := p.quadFormAmong(i)
+		g := engine.Matrix{Data: b.g[i*b.gs:], Rows: x.Rows, Cols: b.gc, RS: b.gr, CS: 1}
+		f := p.quadFormAmong(i, d)
 		f.Prefetch = j.tr.prefetchG(b.t, i+1, b.r0, r1)
-		worker.QuadForm(slotDelta, g, b.q[i*b.qs:i*b.qs+b.x.Rows], b.x, &f)
+		worker.QuadForm(slotDelta, g, b.q[i*b.qs:i*b.qs+x.Rows], x, &f)
 	}
 }
 
-// quadFormAmong returns the quadratic form of component i among those of all components, in order.
-func (p *dense) quadFormAmong(i int) engine.QuadForm {
-	f := engine.QuadForm{Mu: p.m.mu(i), P: p.matrix(i), Made: i > 0}
+// quadFormAmong returns the quadratic form of component i, for rows of d features, among those of all components, in
+// order.
+func (p *dense) quadFormAmong(i, d int) engine.QuadForm {
+	list, mu := p.of(d)
+	f := engine.QuadForm{Mu: mu[i*d : (i+1)*d], P: &list[min(i, len(list)-1)], Made: i > 0}
 	if i+1 < p.m.K {
-		f.Next = p.m.mu(i + 1)
+		f.Next = mu[(i+1)*d : (i+2)*d]
 	}
 	return f
 }
@@ -348,7 +364,7 @@ func (p *dense) firstStep(j *sparseJob) {
 	f.keepQ = true
 	f.reshape(1, n, m, true, false)
 	f.kept = true // at once, whatever the limit
-	engine.Grow(&f.g, n*m.K*m.D)
+	engine.Grow(&f.g, n*m.K*f.gd)
 	m.run(e, ascentJob{alpha: j.alpha, steps: 1, x: j.x, tr: f, stop: j.stop, plan: p.plan(e, n, 1, false)})
 	if j.stopped() {
 		return
@@ -371,7 +387,7 @@ func (p *dense) takeRow(worker *engine.Worker, j *sparseJob, b int) {
 		q := float64(f.q[i*f.Rows+b])
 		wrong := m.bounds[i].roundings(j.upper[at], row.size+m.bounds[i].mu)
 		j.lower[at] = math.Sqrt(max(q-wrong, 0)) / guard
-		j.anchor(worker, b, i, f.gAt(0, i, b, b+1).Data, q+wrong, j.upper[at])
+		j.anchor(worker, b, i, f.gRow(0, i, b), q+wrong, j.upper[at])
 	}
 	row.active = row.active[:0]
 	var most float32

@@ -128,8 +128,8 @@ const (
 // and phi of the step go: into the trajectory, or into scratch memory. at sets all but g; dense.step sets g,
 // and lowRank.step needs none.
 type stepBlock struct {
-	t, r0  int // the step, and the block's first row in x
-	x      engine.Matrix
+	t, r0  int           // the step, and the block's first row in x
+	x      engine.Matrix // padded, unless the threads share the block
 	q      []float32
 	qs     int // floats from component to component of q
 	phi    []float32
@@ -163,37 +163,41 @@ func (j *ascentJob) Run(worker *engine.Worker, task int) {
 		j.m.matrices("Ascend").quadForm(worker, &j.block, task/j.parts, b0, b1)
 	case moves:
 		b0, b1 := engine.Part(j.block.x.Rows, j.parts, task)
-		j.move(worker, &j.block, b0, b1)
+		if j.mixture(worker, &j.block, b0, b1) {
+			j.move(worker, &j.block, b0, b1)
+		}
 	}
 }
 
 // ascendBlock takes the rows [r0, r1) through all steps.
 func (j *ascentJob) ascendBlock(worker *engine.Worker, r0, r1 int) {
 	b := &j.m.memory(worker).step
-	for t := range j.steps {
-		if j.stopped() {
-			return
-		}
-		*b = j.at(worker, t, r0, r1)
+	target := j.x.Slice(r0, r1, 0, j.m.D)
+	x := j.m.precision.block(worker, slotPadded, target)
+	for t := 0; t < j.steps && !j.stopped(); t++ {
+		*b = j.at(worker, x, t, r0)
 		j.m.precision.step(worker, j, b) // dense.step or lowRank.step: q, r, phi and the movement
 	}
+	if x.Cols > target.Cols && j.phi == nil {
+		engine.CopyMatrix(target, x.Slice(0, x.Rows, 0, target.Cols))
+	}
 	if j.tr != nil {
-		engine.CopyMatrix(j.tr.XAt(j.steps).Slice(r0, r1, 0, j.m.D), j.x.Slice(r0, r1, 0, j.m.D))
+		engine.CopyMatrix(j.tr.XAt(j.steps).Slice(r0, r1, 0, j.m.D), target)
 	}
 }
 
 // stopped reports whether the caller has given up.
 func (j *ascentJob) stopped() bool { return j.stop != nil && j.stop() }
 
-// at returns the block of rows [r0, r1) at step t, in the memory of a worker, without g.
-func (j *ascentJob) at(worker *engine.Worker, t, r0, r1 int) stepBlock {
-	rows := r1 - r0
-	b := stepBlock{t: t, r0: r0, x: j.x.Slice(r0, r1, 0, j.m.D)}
+// at returns the block of rows x, which are those from r0 on, at step t, in the memory of a worker, without g.
+func (j *ascentJob) at(worker *engine.Worker, x engine.Matrix, t, r0 int) stepBlock {
+	rows, r1 := x.Rows, r0+x.Rows
+	b := stepBlock{t: t, r0: r0, x: x}
 	if tr := j.tr; tr != nil {
 		r := tr.RAt(t)
 		b.q, b.qs = r.Data[r0:], r.RS
 		b.phi = tr.PhiAt(t)[r0:r1]
-		engine.CopyMatrix(tr.XAt(t).Slice(r0, r1, 0, j.m.D), b.x)
+		engine.CopyMatrix(tr.XAt(t).Slice(r0, r1, 0, j.m.D), x.Slice(0, rows, 0, j.m.D))
 	} else {
 		b.q, b.qs = worker.Scratch(slotQ, j.m.K*rows), rows
 		b.phi = worker.Scratch(slotRowNumbers, rows)
@@ -228,14 +232,10 @@ func (j *ascentJob) mixture(worker *engine.Worker, b *stepBlock, b0, b1 int) boo
 	return false
 }
 
-// move calls mixture, which makes r and phi of q, and moves the rows [b0, b1) of a block uphill, for
-// precisions that are matrices.
+// move moves the rows [b0, b1) of a block uphill, for precisions that are matrices.
 func (j *ascentJob) move(worker *engine.Worker, b *stepBlock, b0, b1 int) {
-	if !j.mixture(worker, b, b0, b1) {
-		return
-	}
-	worker.Step(b.x.Slice(b0, b1, 0, j.m.D), &engine.GradientStep{
+	worker.Step(b.x.Slice(b0, b1, 0, b.x.Cols), &engine.GradientStep{
 		Alpha: j.alpha, R: b.q[b0:], RS: b.qs, G: b.g[b0*b.gr:], GS: b.gs, GR: b.gr, Comps: j.m.K,
-		Memory: worker.Scratch(slotGradient, j.m.D),
+		Memory: worker.Scratch(slotGradient, b.x.Cols),
 	})
 }

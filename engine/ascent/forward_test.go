@@ -431,3 +431,37 @@ func checkTerms(t *testing.T, e *engine.Engine, m *Mixture, x engine.Matrix, phi
 		}
 	}
 }
+
+// TestPaddedOverflow checks rows of which x - mu_i overflows for a component that is infinitely far: without the
+// padding (padding.go) its responsibility is 0, and zeros behind its row would make it NaN.
+func TestPaddedOverflow(t *testing.T) {
+	const d = 12
+	h := newLandscape("ends", 2, d, -1, 0, 0, 0, 5)
+	for i, v := range h.a {
+		h.a[i] = max(v, -v)
+	}
+	for j := range d {
+		h.mu[j], h.mu[d+j] = 1, 0
+	}
+	h.mu[0], h.mu[d] = 3e38, -3e38
+	for b := range h.x.Rows {
+		copy(h.x.Row(b), h.mu[:d])
+	}
+	for _, tier := range engine.Available() {
+		e := newTestEngine(t, engine.WithTier(tier))
+		var tr Trajectory
+		x := clone(h.x)
+		h.by(e, DenseRoute).Ascend(e, h.alpha, 2, x, &tr, false)
+		equalBits(t, tier.String()+" x_n", x.Data, h.x.Data)
+		for i, r := range tr.R {
+			if want := float32(1 - i/h.x.Rows%2); r != want {
+				t.Errorf("%v: responsibility %d is %v, want %v", tier, i, r, want)
+			}
+		}
+		for i, phi := range tr.Phi {
+			if phi != h.c[0] {
+				t.Errorf("%v: potential %d is %v, want %v", tier, i, phi, h.c[0])
+			}
+		}
+	}
+}

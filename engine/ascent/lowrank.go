@@ -252,6 +252,8 @@ func (l *lowRank) squares(worker *engine.Worker, z engine.Matrix, q []float32, q
 	}
 }
 
+func (l *lowRank) block(_ *engine.Worker, _ int, x engine.Matrix) engine.Matrix { return x }
+
 // step computes responsibilities, potential and, unless only these are asked for, the movement of a block of
 // rows.
 func (l *lowRank) step(worker *engine.Worker, j *ascentJob, b *stepBlock) {

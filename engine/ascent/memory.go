@@ -23,6 +23,7 @@ const (
 	slotTile   // a square that is transposed, or numbers of a block
 	slotColumn // w_i, with what MatMulThin reads beyond it
 	slotSingle // memory of a singleRow
+	slotPadded // rows with padding
 )
 
 // threadMemory is what a thread keeps from call to call beside scratch floats.

@@ -177,6 +177,7 @@ func size(bytes float64) string {
 var maxKeptG = 512 << 20
 
 func keepsG(rows, k, d, steps int) bool {
+	d = engine.MostPaddedD(d)
 	return 4*float64(rows)*float64(k)*float64(d)*float64(steps) <= float64(maxKeptG) // beyond an int of 32 bits
 }
 
@@ -184,9 +185,10 @@ func keepsG(rows, k, d, steps int) bool {
 // matrices. The dense route keeps G_i of all steps if Plan.KeepsG, the sparse route those of the first step of
 // the rows that it handles at a time.
 func KeptBytes(rows, k, d, steps int) float64 {
-	bytes := 4 * float64(min(rows, sparseRows(k*d))) * float64(k) * float64(d)
+	each := 4 * float64(k) * float64(engine.MostPaddedD(d))
+	bytes := float64(min(rows, sparseRows(k*d))) * each
 	if keepsG(rows, k, d, steps) {
-		bytes += 4 * float64(rows) * float64(k) * float64(d) * float64(steps)
+		bytes += float64(rows) * each * float64(steps)
 	}
 	return bytes
 }

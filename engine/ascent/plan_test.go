@@ -139,7 +139,7 @@ func TestKeptBytes(t *testing.T) {
 			var tr Trajectory
 			m := h.by(e, route)
 			m.Ascend(e, h.alpha, steps, clone(h.x), &tr, true)
-			taken += 4 * float64(len(tr.g)+len(m.sparse.first.g))
+			taken += 4 * float64(len(tr.g)+len(m.sparse.first.g)) * 32 / float64(e.PaddedD(h.d)) // as if padded
 		}
 		if got := KeptBytes(h.x.Rows, h.k, h.d, steps); got != taken {
 			t.Errorf("at most %d bytes of G_i kept: %g were taken, %g estimated", maxKeptG, taken, got)

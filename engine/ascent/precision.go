@@ -19,6 +19,8 @@ type precision interface {
 	prepareDense(e *engine.Engine, moves bool)
 	// run runs a job of the dense route by its plan.
 	run(j *ascentJob)
+	// block returns the rows x as step takes them, in place or as a copy.
+	block(worker *engine.Worker, slot int, x engine.Matrix) engine.Matrix
 	// step takes a block of rows through a step: it sets q, r and phi, and moves the rows.
 	step(worker *engine.Worker, j *ascentJob, b *stepBlock)
 

@@ -382,7 +382,7 @@ func (j *sparseJob) updateBounds(worker *engine.Worker, work *blockWork, v pairQ
 	wrong := c.roundings(upper, row.size+row.moved+c.mu)
 	j.lower[at] = math.Sqrt(max(q-wrong, 0))/guard + c.norm*row.moved
 	if j.anchored {
-		g := j.first.gAt(0, i, b, b+1).Data
+		g := j.first.gRow(0, i, b)
 		copy(g, work.values[int(v.slot)*j.m.precision.pairFloats():])
 		j.anchor(worker, b, i, g, q+wrong, upper)
 	}

@@ -49,7 +49,7 @@ func (j *sparseJob) recordOf(task int, rows []int32) *blockRecord {
 		for _, b := range rows {
 			if f.R[i*f.Rows+int(b)] != 0 {
 				rec.pairs = append(rec.pairs, pair{component: int32(i), row: int32(j.row0) + b})
-				rec.g = append(rec.g, f.gAt(0, i, int(b), int(b)+1).Data...)
+				rec.g = append(rec.g, f.gRow(0, i, int(b))...)
 			}
 		}
 	}

@@ -33,7 +33,8 @@ type Trajectory struct {
 
 	backward bool      // recorded for the backward pass
 	kept     bool      // g is
-	g        []float32 // if kept, G of steps 0 .. n-1, each K x Rows x D
+	g        []float32 // if kept, G of steps 0 .. n-1, each K x Rows x gd
+	gd       int       // D, with the padding of rows (dense.padded)
 	z        []float32 // for precisions of low rank: Z of each step, Rows x (K r)
 	scaled   []float32 // and [-r Z | -r], Rows x (K r + K)
 
@@ -114,7 +115,13 @@ func (tr *Trajectory) reshape(steps, rows int, m *Mixture, backward, sparse bool
 // gAt returns G_i of step t for the rows [r0, r1).
 func (tr *Trajectory) gAt(t, i, r0, r1 int) engine.Matrix {
 	at := (t*tr.K + i) * tr.Rows
-	return engine.View(tr.g[(at+r0)*tr.D:(at+r1)*tr.D], r1-r0, tr.D)
+	return engine.Matrix{Data: tr.g[(at+r0)*tr.gd : (at+r1)*tr.gd], Rows: r1 - r0, Cols: tr.D, RS: tr.gd, CS: 1}
+}
+
+// gRow returns G_i of step t for row b.
+func (tr *Trajectory) gRow(t, i, b int) []float32 {
+	at := ((t*tr.K+i)*tr.Rows + b) * tr.gd
+	return tr.g[at : at+tr.D]
 }
 
 // prefetchG returns the memory of G_i of step t for the rows [r0, r1), which is needed next: nothing if G
