@@ -58,11 +58,14 @@ func (c Corruption) FloatsOn(e *engine.Engine, dst []float32, s *Set, at []int32
 	return nil
 }
 
-// AddNoise adds sigma times z to the grey levels x (of equal lengths) and clamps the sums to
-// [0, 1].
+// AddNoise adds sigma times z to the grey levels x (of equal lengths) and clamps the sums, none of which may be NaN, to
+// [0, 1]. It clamps their bits: floats from 0 on are in the order of their bits, and others are negative integers.
+// Branches would often be mispredicted.
 func AddNoise(x, z []float32, sigma float32) {
+	x = x[:len(z)]
 	for j, v := range z {
-		x[j] = clamp(x[j] + float32(sigma*v))
+		sum := int32(math.Float32bits(x[j] + float32(sigma*v)))
+		x[j] = math.Float32frombits(uint32(min(max(sum, 0), 0x3f800000))) // 1
 	}
 }
 

@@ -79,7 +79,7 @@ func fusible(fset *token.FileSet, files []*ast.File) (found []string) {
 		return tv.Value != nil || ok && basic.Info()&types.IsInteger != 0
 	}
 	exact := map[string]bool{"Sqrt": true, "Floor": true, "Ceil": true, "Abs": true,
-		"IsNaN": true, "IsInf": true, "Float32bits": true}
+		"IsNaN": true, "IsInf": true, "Float32bits": true, "Float32frombits": true}
 	report := func(n ast.Node, what string) { found = append(found, fset.Position(n.Pos()).String()+": "+what) }
 
 	for _, f := range files {

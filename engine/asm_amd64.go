@@ -67,6 +67,7 @@ var avx2Kernels = kernels{table{
 	dot:                    dotAVX2,
 	squares:                squaresAVX2,
 	addRows:                addRowsAVX2,
+	normal:                 normalAVX2,
 	exp:                    expAVX2,
 	log:                    logAVX2,
 	gradient:               gradientAVX2,
@@ -222,6 +223,11 @@ func squaresAVX2(x []float32, mean float64) float64
 //
 //go:noescape
 func addRowsAVX2(sum []float64, x []float32, xs int, at []int32)
+
+// normalAVX2 is normalGeneric with AVX2.
+//
+//go:noescape
+func normalAVX2(dst []float32, state uint64)
 
 // expAVX2 is expGeneric with AVX2.
 //

@@ -38,6 +38,7 @@ var neonKernels = kernels{table{
 	dot:                    dotNEON,
 	squares:                squaresNEON,
 	addRows:                addRowsNEON,
+	normal:                 normalGeneric,
 	exp:                    expNEON,
 	log:                    logNEON,
 	gradient:               gradientNEON,

@@ -64,6 +64,7 @@ var avx512Kernels = kernels{table{
 	dot:                    dotAVX512,
 	squares:                squaresAVX512,
 	addRows:                addRowsAVX512,
+	normal:                 normalAVX512,
 	exp:                    expAVX512,
 	log:                    logAVX512,
 	gradient:               gradientAVX512,
@@ -203,6 +204,11 @@ func squaresAVX512(x []float32, mean float64) float64
 //
 //go:noescape
 func addRowsAVX512(sum []float64, x []float32, xs int, at []int32)
+
+// normalAVX512 is normalGeneric with AVX-512.
+//
+//go:noescape
+func normalAVX512(dst []float32, state uint64)
 
 // expAVX512 is expGeneric with AVX-512.
 //

@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/klauspost/cpuid/v2"
+import (
+	"github.com/klauspost/cpuid/v2"
+
+	"dpnbench/engine/num"
+)
 
 // The operations of a Worker that package dpnbench/engine/ascent is built of: kernels on one thread,
 // behind checks of every length. Rows of a Matrix must be contiguous (CS 1).
@@ -13,6 +17,9 @@ func (w *Worker) Multiply(dst, x, y []float32) { w.e.kern.multiply(dst, x, y) }
 
 // Shift sets dst[j] = a + x[j].
 func (w *Worker) Shift(dst []float32, a float32, x []float32) { w.e.kern.shift(dst, a, x) }
+
+// Normal is r.Normal(dst): it fills dst with the next normal numbers of r.
+func (w *Worker) Normal(dst []float32, r *num.Rand) { w.e.kern.normal(dst, r) }
 
 // Sum is Engine.Sum on this thread alone.
 func (w *Worker) Sum(x []float32) float32 { return float32(w.Sum64(x)) }

@@ -253,6 +253,13 @@ func addRowsGeneric(sum []float64, x []float32, xs int, at []int32) {
 	}
 }
 
+// normalGeneric sets dst to the normal numbers that follow a state of a stream, in whole vectors: see
+// num.Rand.Normal.
+func normalGeneric(dst []float32, state uint64) {
+	r := num.RandAt(state)
+	r.Normal(dst)
+}
+
 // expGeneric sets dst[j] = exp(x[j]).
 func expGeneric(dst, x []float32) {
 	for j := range dst {

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"fmt"
+
+	"dpnbench/engine/num"
 )
 
 // tiling splits m rows evenly over as few tiles as hold them: tiles of rows rows, the first tall
@@ -264,6 +266,17 @@ var firstRows = func() (list [1024]int32) {
 	}
 	return list
 }()
+
+// normal is r.Normal(dst).
+func (kern *kernels) normal(dst []float32, r *num.Rand) {
+	for len(dst) >= 16 {
+		n := min(len(dst), 4096) &^ 15
+		kern.table.normal(dst[:n], r.State())
+		r.Skip(uint64(n))
+		dst = dst[n:]
+	}
+	r.Normal(dst)
+}
 
 func (kern *kernels) exp(dst, x []float32) {
 	need("exp", "x", len(x), len(dst))

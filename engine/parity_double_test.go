@@ -66,3 +66,46 @@ func (h *parity) addRows() {
 		}
 	}
 }
+
+// TestParityNormal compares normal numbers of random states, and of states that lead to the ends and the limits of
+// the formulas.
+func TestParityNormal(t *testing.T) { eachAssembly(t, (*parity).normal) }
+
+func (h *parity) normal() {
+	run := func(places, n int, state uint64) {
+		h.same(places, func(kern *kernels, b [][]float32) { kern.table.normal(b[0], state) },
+			[][]float32{make([]float32, n)}, "normal: %d numbers from %#x", n, state)
+	}
+	for n := 0; n <= 64; n += 16 {
+		run(18, n, h.rng.Uint64())
+	}
+	for range 500 {
+		run(1, 1024, h.rng.Uint64())
+	}
+	// Numbers whose lower 52 bits are near a limit: p = 0, exp(-25), 0.075 and 1/2.
+	limits := []uint64{0, 125093, 3 << 53 / 40, 1 << 52}
+	for _, limit := range limits {
+		for range 300 {
+			low := (limit + h.rng.Uint64N(1<<h.rng.IntN(20)) - h.rng.Uint64N(1<<h.rng.IntN(20))) & (1<<52 - 1)
+			const golden = 0x9e3779b97f4a7c15
+			at := uint64(h.rng.IntN(16)) // which of the vector it is
+			run(1, 16, unmix64(h.rng.Uint64()<<52|low)-(at+1)*golden)
+		}
+	}
+}
+
+// unmix64 is the inverse of the finaliser of SplitMix64.
+func unmix64(z uint64) uint64 {
+	for _, step := range []struct {
+		shift  int
+		factor uint64
+	}{{31, 0x94d049bb133111eb}, {27, 0xbf58476d1ce4e5b9}, {30, 1}} {
+		z ^= z>>step.shift ^ z>>(2*step.shift)
+		inverse := step.factor
+		for range 5 { // Newton's method doubles the bits that are right
+			inverse *= 2 - step.factor*inverse
+		}
+		z *= inverse
+	}
+	return z
+}

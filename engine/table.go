@@ -91,6 +91,7 @@ type table struct {
 	dot          func(x, y []float32) float64
 	squares      func(x []float32, mean float64) float64
 	addRows      func(sum []float64, x []float32, xs int, at []int32)
+	normal       func(dst []float32, state uint64)
 	exp          func(dst, x []float32)
 	log          func(dst, x []float32)
 
@@ -143,6 +144,7 @@ var genericKernels = kernels{table{
 	dot:                    dotGeneric,
 	squares:                squaresGeneric,
 	addRows:                addRowsGeneric,
+	normal:                 normalGeneric,
 	exp:                    expGeneric,
 	log:                    logGeneric,
 	gradient:               gradientGeneric,

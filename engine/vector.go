@@ -1,5 +1,7 @@
 package engine
 
+import "dpnbench/engine/num"
+
 // chunk is the number of elements of one kernel call: a multiple of the 16 lanes that takes several
 // microseconds, so that assembly never blocks the scheduler.
 const chunk = 16 << 10
@@ -139,6 +141,13 @@ func (e *Engine) ReLUBackward(dx, y, dy []float32) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.each(vectorJob{op: opReLUBackward, x: y, y: dy, dst: dx}, len(dx))
+}
+
+// Normal is r.Normal(dst), on one thread: it fills dst with the next normal numbers of r.
+func (e *Engine) Normal(dst []float32, r *num.Rand) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.kern.normal(dst, r)
 }
 
 // Exp sets dst[j] = num.Exp32(x[j]).

@@ -62,7 +62,7 @@ func (n *Noise) addRows(w *engine.Worker, lo, hi int) {
 	r.Skip(uint64((n.first + lo) * (1 + n.x.Cols))) // the numbers that the rows above use
 	for i := lo; i < hi; i++ {
 		sigma := float32(n.Min + float64((n.Max-n.Min)*r.Float64()))
-		r.Normal(z)
+		w.Normal(z, r)
 		row := n.x.Row(i)
 		if n.Unclamped {
 			for j, v := range z {

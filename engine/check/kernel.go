@@ -39,6 +39,7 @@ var kernels = []kernel{
 	// vector.go
 	{"exp", functionKernel((*engine.Engine).Exp, math.Exp)},
 	{"log", functionKernel((*engine.Engine).Log, math.Log)},
+	{"normal", normalKernel},
 	{"add", elementwise(add)},
 	{"multiply", elementwise(multiply)},
 	{"axpy", elementwise(axpy)},

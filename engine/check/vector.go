@@ -141,6 +141,19 @@ func scaled(fill func() float32, at int, factor float32) func() float32 {
 	}
 }
 
+// normalKernel checks that Normal goes through a stream as num.Rand does.
+var normalKernel = definition{args: []arg{size("n", 200), offsetArg, seedArg}, make: func(c Case, mem *memory) trial {
+	n, seed := c.get("n"), c.rand().Uint64()
+	out := mem.output(1, n, rowMajor, c.get("offset"), filler(c.rand(), normalData))
+	tr := trial{run: func(e *engine.Engine) { e.Normal(vector(out), num.NewRand(seed, 0)) }}
+	want := make([]float32, n)
+	num.NewRand(seed, 0).Normal(want)
+	for _, v := range want {
+		tr.expectOne(float64(v), 0)
+	}
+	return tr
+}}
+
 // decayKernel checks Decay, also where the result is below the floor.
 var decayKernel = definition{args: vectorArgs, make: func(c Case, mem *memory) trial {
 	n, off := c.get("n"), c.get("offset")

@@ -36,6 +36,12 @@ func (r *Rand) Uint64() uint64 {
 // Skip skips the next n numbers.
 func (r *Rand) Skip(n uint64) { r.at += n }
 
+// State is what the numbers that follow depend on: RandAt(r.State()) continues like r.
+func (r *Rand) State() uint64 { return r.key + r.at*golden }
+
+// RandAt returns a stream that continues from a state.
+func RandAt(state uint64) Rand { return Rand{key: state} }
+
 // Intn returns a number in [0, n), each equally likely (Lemire's method, 2019). It
 // panics for n < 1.
 func (r *Rand) Intn(n int) int {
