@@ -28,14 +28,18 @@ func checkpointCases() map[string]func(c *Config) {
 		return func(c *Config) { *c, _ = Preset(name) }
 	}
 	return map[string]func(c *Config){
-		"linear":       func(*Config) {},
-		"mlp":          func(c *Config) { c.Extractor, c.Hidden = "mlp", "12-9" },
-		"conv":         preset("clean"),
-		"conv3":        preset("mnistc-cnn"), // dropout, and another optimiser
-		"noise":        preset("noise"),
-		"raw":          preset("raw"),
-		"robust":       preset("robust"),
-		"paper":        preset("paper"),
+		"linear": func(*Config) {},
+		"mlp":    func(c *Config) { c.Extractor, c.Hidden = "mlp", "12-9" },
+		"conv":   preset("clean"),
+		"conv3":  preset("mnistc-cnn"), // dropout, and another optimiser
+		"noise":  preset("noise"),
+		"raw":    preset("raw"),
+		"robust": preset("robust"),
+		"paper":  preset("paper"),
+		"pixels": func(c *Config) { // whose pieces climb together
+			*c, _ = Preset("paper")
+			c.NLL, c.Score, c.NoiseMax, c.Denoising = 0.2, 0.3, 0.3, 0.1
+		},
 		"published":    preset("published"),
 		"tied":         func(c *Config) { c.Form = potential.FormTied },
 		"diag":         func(c *Config) { c.Form, c.Init = potential.FormDiag, InitEM },

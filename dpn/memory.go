@@ -12,7 +12,7 @@ import (
 // shape in so many classes, of which there are samples to train and validate on. It is
 // meant to refuse in time what cannot fit.
 func (c Config) TrainingBytes(shape dataset.Shape, classes, samples int) float64 {
-	d, k, n, b := float64(shape.Len()), float64(c.Components), float64(c.Steps), float64(c.pieceRows(c.Batch))
+	d, k, n, b := float64(shape.Len()), float64(c.Components), float64(c.Steps), float64(c.climbing(c.Batch))
 	rows, sums := float64(samples), float64(levelsOf(c.Shards)) // sums of pieces that wait, each a gradient
 	layers, values := c.extractorSize(shape)
 	if c.Extractor != "identity" {
@@ -65,6 +65,6 @@ func (c Config) TrainingBytes(shape dataset.Shape, classes, samples int) float64
 	if c.Score > 0 {
 		bytes += 4 * (2*matrices + (4+k)*b*d) // a gradient, and one step
 	}
-	kept := ascent.KeptBytes(c.pieceRows(c.Batch), c.Components, int(d), c.Steps)
+	kept := ascent.KeptBytes(c.climbing(c.Batch), c.Components, int(d), c.Steps)
 	return bytes + 4*((7+sums)*matrices+(2*n+k)*b*d) + kept // also gradients of A and P and two moments
 }

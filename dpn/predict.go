@@ -95,7 +95,7 @@ func (m *Model) Explain(e *engine.Engine, s *dataset.Set, training bool) string 
 		}
 		return m.explain(e, rows, once)
 	}
-	rows := c.pieceRows(min(c.Batch, images))
+	rows := c.climbing(min(c.Batch, images))
 	text := m.explain(e, rows, "")
 	if c.potential().LowRank() >= 0 {
 		return text

@@ -75,8 +75,8 @@ const (
 	signalFail                    // another error
 )
 
-// join makes a trainer one of a team.
-func (s *Trainer) join(c mpi.Comm) {
+// join makes a trainer one of a team. It returns the most pieces whose sum this rank computes.
+func (s *Trainer) join(c mpi.Comm) (pieces int) {
 	n := s.m.Config.Shards
 	t := &team{comm: c, rank: c.Rank(), bounds: []int{0}, records: make([][]uint64, c.Size())}
 	for r := range c.Size() {
@@ -104,7 +104,7 @@ func (s *Trainer) join(c mpi.Comm) {
 		t.bounds = append(t.bounds, end)
 	}
 	s.owned = t.parts[t.rank]
-	s.makeRoom()
+	return s.makeRoom()
 }
 
 // plan lists the additions of the tree over s, and returns the root that becomes the sum.
@@ -133,11 +133,12 @@ func (s *Trainer) parts(rank int) (own []owned) {
 	return own
 }
 
-// makeRoom makes room for gradients, moments and records.
-func (s *Trainer) makeRoom() {
+// makeRoom makes room for gradients, moments and records. It returns the most pieces of a root of this rank.
+func (s *Trainer) makeRoom() (largest int) {
 	t := s.team
 	lo, hi := t.bounds[t.rank], t.bounds[t.rank+1]
-	perRank, largest := make([]int, len(t.records)), 1
+	perRank := make([]int, len(t.records))
+	largest = 1
 	for i := range t.roots {
 		r := &t.roots[i]
 		perRank[r.rank]++
@@ -163,6 +164,7 @@ func (s *Trainer) makeRoom() {
 			q.M, q.V = engine.AlignedFloats(n), engine.AlignedFloats(n)
 		}
 	}
+	return largest
 }
 
 // together is gradients with the other ranks. Only the slice of the sum that this rank owns is there.
@@ -170,13 +172,7 @@ func (s *Trainer) together(r rows) (float64, error) {
 	t := s.team
 	for i := range t.roots {
 		if root := &t.roots[i]; root.rank == t.rank {
-			for p := root.lo; p < root.hi; p++ {
-				root.figures = s.tree.add(s.e, p-root.lo, root.hi-root.lo, s.piece(p, r))
-			}
-			at := root.whole
-			for _, p := range s.params {
-				at = at[copy(at, p.Grad):]
-			}
+			root.figures = s.sum(root.span, r, root.whole)
 		}
 	}
 	s.profile.enter(PhaseMessages)

@@ -63,7 +63,7 @@ func (r checkpointRun) fitTogether(ctx context.Context, opt FitOptions) (*Model,
 func TestRanks(t *testing.T) {
 	longtest.Native(t)
 	e := newEngine(t, engine.WithThreads(1))
-	networks := []string{"linear", "noise", "raw", "robust", "paper", "conv3", "published", "densities"}
+	networks := []string{"linear", "noise", "raw", "robust", "pixels", "conv3", "published", "densities"}
 	for name, set := range checkpointCases() {
 		if !slices.Contains(networks, name) && !longtest.Asked() || name != "noise" && testing.Short() {
 			continue

@@ -37,7 +37,7 @@ func TestTree(t *testing.T) {
 				v := float32(math.Exp(math.Sin(float64(i * i)))) // of which each order has another sum
 				x = append(x, v)
 				p.Grad[0], p.Grad[1] = v, -v
-				f = tree.add(e, i, n, figures{loss: float64(v)})
+				f = tree.add(e, i, n, figures{loss: float64(v)}, nil)
 			}
 			if want := sum(x); p.Grad[0] != want || p.Grad[1] != -want ||
 				!(math.Abs(f.loss-float64(want)) <= 1e-5*f.loss) {
@@ -119,6 +119,7 @@ func TestShardedBits(t *testing.T) {
 		"robust":    "633caea68517d9db",
 		"conv3":     "bb30f83ce00ed181",
 		"paper":     "1157ea80465eaae0",
+		"pixels":    "e78fe3eb1737eed1",
 		"published": "5d6d0ea330721e54",
 	} {
 		runs := [][]engine.Option{{engine.WithThreads(1)}, {engine.WithThreads(3), engine.WithEagerThreads()}}

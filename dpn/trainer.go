@@ -49,7 +49,8 @@ type Trainer struct {
 	// Denoised features of all samples, if they never change: only the classifier learns then, without noise.
 	denoised engine.Matrix
 
-	tree tree // of the gradients of pieces
+	tree    tree      // of the gradients of pieces
+	figures []figures // of pieces that climb together
 
 	// step is that of the optimiser.
 	step func(e *engine.Engine, p *Param, data []float32, lr, clip float64)
@@ -100,20 +101,22 @@ func newTrainer(m *Model, e *engine.Engine, comm mpi.Comm) *Trainer {
 			s.dropouts = append(s.dropouts, d)
 		}
 	}
-	b, d := c.pieceRows(c.Batch), m.Dim()
 	if c.Gradient == "exact" {
 		s.params = m.Params()
 		p := m.potential
 		if c.NLL > 0 {
-			s.likelihood = potential.NewLikelihood(p, b, c.NLL)
+			s.likelihood = potential.NewLikelihood(p, c.pieceRows(c.Batch), c.NLL)
 		}
 		if c.Score > 0 {
-			s.matching = potential.NewScoreMatching(p, b, c.Score, c.ScoreSigma,
+			s.matching = potential.NewScoreMatching(p, c.pieceRows(c.Batch), c.Score, c.ScoreSigma,
 				num.NewRand(c.Seed, stream.Score).Uint64())
 		}
 		p.PrepareGradient()
 	}
-	s.prepare(comm)
+	b, d := c.pieceRows(c.Batch), m.Dim()
+	if pieces := s.prepare(comm); c.joint() {
+		b = min(b*pieces, c.Batch)
+	}
 	s.x = engine.NewMatrix(b, m.Shape.Len())
 	s.f, s.v = engine.NewMatrix(b, d), engine.NewMatrix(b, d)
 	s.y, s.dy = engine.NewMatrix(b, len(m.Classes)), engine.NewMatrix(b, len(m.Classes))
@@ -124,8 +127,8 @@ func newTrainer(m *Model, e *engine.Engine, comm mpi.Comm) *Trainer {
 	return s
 }
 
-// prepare makes room for gradients and moments.
-func (s *Trainer) prepare(comm mpi.Comm) {
+// prepare makes room for gradients and moments. It returns of how many pieces the gradients are added here.
+func (s *Trainer) prepare(comm mpi.Comm) (pieces int) {
 	for _, p := range s.params {
 		p.PrepareGradient()
 		if comm == nil || comm.Rank() == 0 {
@@ -133,14 +136,14 @@ func (s *Trainer) prepare(comm mpi.Comm) {
 		}
 	}
 	if comm != nil {
-		s.join(comm)
-		return
+		return s.join(comm)
 	}
 	for _, p := range s.params {
 		s.owned = append(s.owned, owned{&Param{Name: p.Name, Group: p.Group, Data: s.m.potential.Unconstrained(p),
 			Grad: p.Grad, M: p.M, V: p.V}, p, 0})
 	}
 	s.tree = newTree(s.params, s.m.Config.Shards)
+	return s.m.Config.Shards
 }
 
 // Update makes one update of every parameter on the images at[0], at[1], ... of set, at most
@@ -163,8 +166,9 @@ func (s *Trainer) Update(set *dataset.Set, at []int32, rate float64) (loss float
 // rows are those that are computed together: images at[0], at[1], ... of set, a piece of a minibatch.
 type rows struct {
 	layer.Piece
-	set *dataset.Set
-	at  []int32
+	set    *dataset.Set
+	at     []int32
+	memory int // where the first one is in the trainer's memory of features and logits
 }
 
 // gradientsOf computes the gradients of rows, and returns what they add to the loss of their minibatch, of which all
@@ -193,41 +197,55 @@ func (s *Trainer) gradientsOf(r rows) float64 {
 // exact computes gradients through the classifier, all ascent steps and the extractor.
 func (s *Trainer) exact(r rows) float64 {
 	m, e := s.m, s.e
-	p := m.potential
-
-	// Forward: images to features x_0, x_0 uphill to x_n.
-	clean := s.cleanFeatures(r)
-	f := s.features(r)
-	s.profile.enter(PhasePrecisions)
-	p.Mixture(e)
-	s.profile.enter(PhaseAscent)
-	p.Forward(e, f, m.Config.Steps, &s.path)
-	s.profile.enter(PhaseOther)
-	markUsed(s.used, &s.path)
-
-	// Losses at x_n, with v = dL/dx_n.
+	clean, x := s.climb(r)
 	v := part(s.v, 0, len(r.at))
-	loss := s.classify(f, v, r) + s.denoise(v, f, clean, r)
+	loss := s.losses(r, x, v, clean)
 	s.profile.enter(PhaseAscentBackward)
-
-	// Backward: v becomes dL/dx_0; losses at x_0 add to the gradient of the potential only.
-	p.Backward(e, &s.path, v)
+	m.potential.Backward(e, &s.path, v) // v becomes dL/dx_0
 	s.profile.ascended()
-	if s.likelihood != nil || s.matching != nil {
-		s.profile.enter(PhaseDensity)
-	}
-	if s.likelihood != nil {
-		s.nll = s.likelihood.Loss(e, s.path.XAt(0), r.Piece)
-		loss += float64(m.Config.NLL * s.nll)
-	}
-	if s.matching != nil {
-		s.score = s.matching.Loss(e, s.path.XAt(0), s.updates, r.Piece)
-		loss += float64(m.Config.Score * s.score)
-	}
+	loss += s.densities(r)
 	s.profile.enter(PhaseSums)
-	p.Gradients(e)
+	m.potential.Gradients(e)
 	m.extractor.Backward(e, &s.tape, engine.Matrix{}, v)
 	s.profile.enter(PhaseOther)
+	return loss
+}
+
+// climb takes rows forward, images to features x_0 and x_0 uphill to x_n, which it returns with the clean features of
+// the denoising loss.
+func (s *Trainer) climb(r rows) (clean, x engine.Matrix) {
+	clean, x = s.cleanFeatures(r), s.features(r)
+	s.profile.enter(PhasePrecisions)
+	s.m.potential.Mixture(s.e)
+	s.profile.enter(PhaseAscent)
+	s.m.potential.Forward(s.e, x, s.m.Config.Steps, &s.path)
+	s.profile.enter(PhaseOther)
+	markUsed(s.used, &s.path)
+	return clean, x
+}
+
+// losses returns what the losses at x_n, features x of rows, add to the loss of their minibatch, and sets v = dL/dx_n.
+// clean are the clean features of the rows that climbed with these.
+func (s *Trainer) losses(r rows, x, v, clean engine.Matrix) float64 {
+	return s.classify(x, v, r) + s.denoise(v, x, clean, r)
+}
+
+// densities returns what the losses at x_0 add to the loss of the minibatch of rows. Their gradient goes to that of the
+// potential only.
+func (s *Trainer) densities(r rows) (loss float64) {
+	if s.likelihood == nil && s.matching == nil {
+		return 0
+	}
+	s.profile.enter(PhaseDensity)
+	x := part(s.path.XAt(0), r.memory, r.memory+len(r.at))
+	if s.likelihood != nil {
+		s.nll = s.likelihood.Loss(s.e, x, r.Piece)
+		loss += float64(s.m.Config.NLL * s.nll)
+	}
+	if s.matching != nil {
+		s.score = s.matching.Loss(s.e, x, s.updates, r.Piece)
+		loss += float64(s.m.Config.Score * s.score)
+	}
 	return loss
 }
 
@@ -281,7 +299,8 @@ func (s *Trainer) cleanFeatures(r rows) engine.Matrix {
 func (s *Trainer) classify(xn, v engine.Matrix, r rows) float64 {
 	s.profile.enter(PhaseHead)
 	n := xn.Rows
-	y, dy, labels := part(s.y, 0, n), part(s.dy, 0, n), s.labels[:n]
+	y, dy := part(s.y, r.memory, r.memory+n), part(s.dy, r.memory, r.memory+n)
+	labels := s.labels[:n]
 	for b, i := range r.at {
 		labels[b] = r.set.Labels[i]
 	}
@@ -303,12 +322,14 @@ func (s *Trainer) classWeights(set *dataset.Set) []float32 {
 }
 
 // denoise returns what rows add to the denoising loss, Config.Denoising times the mean of (x_n - clean)^2 over the
-// elements of clean features of the minibatch. The rows of clean are the first of x_n. It adds the gradient to v =
-// dL/dx_n. No gradient goes to clean: otherwise constant features would be optimal.
+// elements of clean features of the minibatch. The rows of clean are the first in the trainer's memory. It adds the
+// gradient to v = dL/dx_n. No gradient goes to clean: otherwise constant features would be optimal.
 func (s *Trainer) denoise(v, xn, clean engine.Matrix, r rows) float64 {
-	if len(clean.Data) == 0 {
+	n := s.noisy(r)
+	if len(clean.Data) == 0 || n == 0 {
 		return 0
 	}
+	clean = part(clean, r.memory, r.memory+n)
 	weight := s.m.Config.Denoising / float64(s.noise.Rows(r.Of)*clean.Cols)
 	slope, sum := float32(2*weight), 0.0
 	for j, c := range clean.Data {

@@ -29,8 +29,19 @@ func (p *Potential) Backward(e *engine.Engine, tr *ascent.Trajectory, v engine.M
 	p.mixture.Backward(e, p.Alpha(), p.form.factors(), tr, v, p.grad)
 }
 
+// BackwardRows and Sums are Backward in two parts, for precisions that are matrices (Form.Dense): BackwardRows sets v
+// to dL/dx_0, and Sums the gradient by the rows [lo, hi) alone, as often as there are pieces of the rows.
+func (p *Potential) BackwardRows(e *engine.Engine, tr *ascent.Trajectory, v engine.Matrix) {
+	p.mixture.BackwardRows(e, p.Alpha(), tr, v)
+}
+
+// Sums is the second part of BackwardRows.
+func (p *Potential) Sums(e *engine.Engine, tr *ascent.Trajectory, lo, hi int) {
+	p.mixture.Sums(e, p.Alpha(), p.form.factors(), tr, lo, hi, p.grad)
+}
+
 // Gradients turns the gradient of the engine's parameters into those of the tensors, in place: call it once after
-// Backward and the losses.
+// Backward, or Sums, and the losses.
 func (p *Potential) Gradients(e *engine.Engine) {
 	p.form.gradient(e)
 	p.alpha.Grad[0] = p.grad.Alpha * softplusSlope(p.Alpha())

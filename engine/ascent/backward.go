@@ -52,64 +52,142 @@ import (
 func (m *Mixture) Backward(
 	e *engine.Engine, alpha float32, a []float32, tr *Trajectory, v engine.Matrix, grad *Gradient,
 ) {
-	if tr.K != m.K || tr.D != m.D {
-		panic(fmt.Sprintf("ascent: Backward: trajectory of %d components in %d dimensions, mixture of %d in %d",
-			tr.K, tr.D, m.K, m.D))
-	}
-	v.CheckShape("Backward", "v", tr.Rows, m.D)
-	m.ready(e, "Backward")
-	if !tr.backward {
-		panic("ascent: Backward: the trajectory was not recorded for the backward pass")
-	}
-	tr.check("Backward", m, alpha)
-	engine.CheckDisjoint("Backward", "v", v, "Mu", engine.View(m.Mu, m.K, m.D))
-	engine.CheckLength("Backward", "grad.Mu", len(grad.Mu), m.K*m.D)
-	engine.CheckLength("Backward", "grad.C", len(grad.C), m.K)
-	m.precision.checkGradient(a, grad)
+	const call = "Backward"
+	m.checkBack(e, call, alpha, tr, v)
+	m.checkGradient(call, a, grad)
 	m.lock(e)
 	defer e.Unlock()
+	grad.reset()
 	target := v
 	v = e.Caller().Contiguous(slotDense, v)
-	clear(grad.Mu)
-	clear(grad.C)
-	grad.Alpha = 0
 	engine.Grow(&tr.t, tr.Steps*tr.K*tr.Rows)
 	engine.Grow(&tr.sum, tr.Steps*tr.Rows)
-
 	tr.enter(false)
 	m.precision.backward(e, alpha, a, tr, v, grad)
-
-	for t := tr.Steps - 1; t >= 0; t-- {
-		grad.Alpha += e.Caller().Sum(tr.sum[t*tr.Rows : (t+1)*tr.Rows])
-	}
-	grad.Alpha /= alpha
+	grad.addAlpha(e, alpha, tr)
 	tr.backward = false
 	if target.CS != 1 {
 		engine.CopyMatrix(target, v)
 	}
 }
 
-func (p *dense) checkGradient(a []float32, grad *Gradient) {
+// BackwardRows is the part of Backward that takes v back from x_n to x_0. Sums is the other part. Precisions must be
+// matrices.
+func (m *Mixture) BackwardRows(e *engine.Engine, alpha float32, tr *Trajectory, v engine.Matrix) {
+	const call = "BackwardRows"
+	m.checkBack(e, call, alpha, tr, v)
+	p := m.matrices(call)
+	if v.CS != 1 {
+		panic("ascent: BackwardRows: v has gaps")
+	}
+	m.lock(e)
+	defer e.Unlock()
+	engine.Grow(&tr.t, tr.Steps*tr.K*tr.Rows)
+	engine.Grow(&tr.sum, tr.Steps*tr.Rows)
+	tr.enter(false)
+	p.takeBack(e, alpha, tr, v)
+	tr.backward, tr.back = false, true
+}
+
+// Sums sets grad to the gradient of the parameters by the rows [lo, hi) of a trajectory that BackwardRows has taken
+// back: the bits of a Backward of these rows alone.
+func (m *Mixture) Sums(
+	e *engine.Engine, alpha float32, a []float32, tr *Trajectory, lo, hi int, grad *Gradient,
+) {
+	const call = "Sums"
+	m.ready(e, call)
+	p := m.matrices(call)
+	if !tr.back || lo < 0 || hi < lo || hi > tr.Rows {
+		panic(fmt.Sprintf("ascent: Sums: rows %d to %d of %d, expected some of those that BackwardRows has taken back",
+			lo, hi, tr.Rows))
+	}
+	tr.check(call, m, alpha)
+	m.checkGradient(call, a, grad)
+	m.lock(e)
+	defer e.Unlock()
+	grad.reset()
+	part := &grad.part
+	tr.rows(part, lo, hi)
+	part.enter(true)
+	p.sumUp(e, a, part, grad)
+	grad.addAlpha(e, alpha, part)
+	*part = Trajectory{}
+}
+
+// checkBack panics unless v can be taken back along tr.
+func (m *Mixture) checkBack(e *engine.Engine, call string, alpha float32, tr *Trajectory, v engine.Matrix) {
+	if tr.K != m.K || tr.D != m.D {
+		panic(fmt.Sprintf("ascent: %s: trajectory of %d components in %d dimensions, mixture of %d in %d", call,
+			tr.K, tr.D, m.K, m.D))
+	}
+	v.CheckShape(call, "v", tr.Rows, m.D)
+	m.ready(e, call)
+	if !tr.backward {
+		panic("ascent: " + call + ": the trajectory was not recorded for the backward pass")
+	}
+	tr.check(call, m, alpha)
+	engine.CheckDisjoint(call, "v", v, "Mu", engine.View(m.Mu, m.K, m.D))
+}
+
+// checkGradient panics unless a and grad have the lengths of the parameters.
+func (m *Mixture) checkGradient(call string, a []float32, grad *Gradient) {
+	engine.CheckLength(call, "grad.Mu", len(grad.Mu), m.K*m.D)
+	engine.CheckLength(call, "grad.C", len(grad.C), m.K)
+	m.precision.checkGradient(call, a, grad)
+}
+
+// reset clears what the sums are added to.
+func (g *Gradient) reset() {
+	clear(g.Mu)
+	clear(g.C)
+	g.Alpha = 0
+}
+
+// addAlpha adds dalpha.
+func (g *Gradient) addAlpha(e *engine.Engine, alpha float32, tr *Trajectory) {
+	for t := tr.Steps - 1; t >= 0; t-- {
+		g.Alpha += e.Caller().Sum(tr.sum[tr.row(t):][:tr.Rows])
+	}
+	g.Alpha /= alpha
+}
+
+func (p *dense) checkGradient(call string, a []float32, grad *Gradient) {
 	n := len(p.p) * p.m.D * p.m.D
-	engine.CheckLength("Backward", "a", len(a), n)
-	engine.CheckLength("Backward", "grad.A", len(grad.A), n)
+	engine.CheckLength(call, "a", len(a), n)
+	engine.CheckLength(call, "grad.A", len(grad.A), n)
 	if p.a != nil && &p.a[0] != &a[0] {
-		panic("ascent: Backward: a is not the memory that SetFactors was given")
+		panic("ascent: " + call + ": a is not the memory that SetFactors was given")
 	}
 }
 
 func (p *dense) backward(
 	e *engine.Engine, alpha float32, a []float32, tr *Trajectory, v engine.Matrix, grad *Gradient,
 ) {
-	m := p.m
+	p.takeBack(e, alpha, tr, v)
+	tr.enter(true)
+	p.sumUp(e, a, tr, grad)
+}
+
+// takeBack takes v back through all steps.
+func (p *dense) takeBack(e *engine.Engine, alpha float32, tr *Trajectory, v engine.Matrix) {
 	engine.Grow(&tr.u, tr.Steps*tr.Rows*tr.D)
+	if tr.sparse {
+		p.sparseBack(e, alpha, tr, v)
+	} else {
+		p.denseBack(e, alpha, tr, v)
+	}
+}
+
+// sumUp computes all sums over rows, and dA_i.
+func (p *dense) sumUp(e *engine.Engine, a []float32, tr *Trajectory, grad *Gradient) {
+	m := p.m
 	engine.Grow(&grad.sums, tr.K*tr.D)
 	clear(grad.sums)
 	p.countRows(e, tr, grad)
 	if tr.sparse {
-		p.sparseBackward(e, alpha, tr, v, grad)
+		p.sparseSums(e, tr, grad)
 	} else {
-		p.denseBackward(e, alpha, tr, v, grad)
+		p.denseSums(e, tr, grad)
 	}
 	if tr.Steps == 0 || tr.Rows == 0 {
 		clear(grad.A)
@@ -129,11 +207,11 @@ func (p *dense) backward(
 		}
 	}
 	p.factorGradient(e, a, tr, grad)
-	m.work.FactorFlop = p.factorFlop(tr, grad)
+	m.work.FactorFlop += p.factorFlop(tr, grad)
 }
 
-// denseBackward computes all sums over rows, whatever their responsibilities.
-func (p *dense) denseBackward(e *engine.Engine, alpha float32, tr *Trajectory, v engine.Matrix, grad *Gradient) {
+// denseBack takes v back with all components, whatever their responsibilities.
+func (p *dense) denseBack(e *engine.Engine, alpha float32, tr *Trajectory, v engine.Matrix) {
 	m := p.m
 	flops := ascentFlops(tr.Rows, m.K, m.D, tr.Steps)
 	most := maxBlockRows
@@ -145,8 +223,11 @@ func (p *dense) denseBackward(e *engine.Engine, alpha float32, tr *Trajectory, v
 	*vjp = vjpJob{p: p, alpha: alpha, tr: tr, v: v, blocks: vjpBlocks(e, tr.Rows, most, flops)}
 	e.Run(vjp, vjp.blocks, flops)
 	*vjp = vjpJob{}
+}
 
-	tr.enter(true)
+// denseSums computes the sums over rows, whatever their responsibilities.
+func (p *dense) denseSums(e *engine.Engine, tr *Trajectory, grad *Gradient) {
+	m := p.m
 	j := &grad.jobs.gradient
 	*j = gradientJob{e: e, m: m, tr: tr, grad: grad}
 	j.parts = min(max(2*e.Threads()/m.K, 1), e.Panels(m.D))
@@ -154,7 +235,7 @@ func (p *dense) denseBackward(e *engine.Engine, alpha float32, tr *Trajectory, v
 	if m.D <= longRows {
 		j.groups, j.inner = min(m.K, 2*e.Threads()), min(blockInner, e.InnerBlock())
 	}
-	e.Run(j, j.groups*j.parts, flops)
+	e.Run(j, j.groups*j.parts, ascentFlops(tr.Rows, m.K, m.D, tr.Steps))
 	*j = gradientJob{}
 }
 
@@ -200,7 +281,7 @@ func (j *vjpJob) step(worker *engine.Worker, t, r0, r1 int, total, g engine.Matr
 	}
 	x := p.block(worker, slotPadded, tr.XAt(t).Slice(r0, r1, 0, d))
 	r := tr.RAt(t).Slice(0, m.K, r0, r1)
-	s := engine.Matrix{Data: tr.t[t*m.K*tr.Rows+r0:], Rows: m.K, Cols: rows, RS: tr.Rows, CS: 1}
+	s := engine.Matrix{Data: tr.t[tr.pair(t, 0)+r0:], Rows: m.K, Cols: rows, RS: tr.stride, CS: 1}
 	q := worker.Scratch(slotQ, rows)
 	for i := range m.K {
 		if tr.kept {

@@ -14,6 +14,7 @@ type Gradient struct {
 	F     []float32 // K r x D
 	Alpha float32
 
+	part Trajectory  // the rows that are summed over, of Sums
 	p    []float32   // dL/dP_i, K x D x D, of components with viaPrecision
 	rows []int       // of all steps that count, or viaPrecision (countRows)
 	runs []singleRun // of the rows
@@ -151,8 +152,7 @@ func (j *gradientJob) rows(worker *engine.Worker, ws, xs engine.Matrix, i, k int
 	tr, t, b := j.tr, j.tr.Steps-1-k/j.tr.Rows, k%j.tr.Rows
 	n := min(tr.Rows-b, ws.Rows)
 	if count && b == 0 {
-		at := (t*j.m.K + i) * tr.Rows
-		j.grad.C[i] += worker.Sum(tr.t[at : at+tr.Rows])
+		j.grad.C[i] += worker.Sum(tr.tAt(t, i))
 	}
 	in := j.grad.deltas(worker, j.m, tr, i, t, b, b+n, count)
 	worker.GradDeltas(ws, xs, &in)
@@ -164,7 +164,7 @@ func (j *gradientJob) rows(worker *engine.Worker, ws, xs engine.Matrix, i, k int
 func (g *Gradient) deltas(
 	worker *engine.Worker, m *Mixture, tr *Trajectory, i, t, b0, b1 int, count bool,
 ) engine.Deltas {
-	d, at := m.D, (t*m.K+i)*tr.Rows
+	d, at := m.D, tr.pair(t, i)
 	in := engine.Deltas{
 		R: tr.R[at+b0 : at+b1], T: tr.t[at+b0 : at+b1], Mu: m.mu(i), H: 0.5,
 		U: tr.block(tr.u, d, t, b0, b1), X: tr.block(tr.X, d, t, b0, b1),
@@ -264,14 +264,7 @@ func (p *dense) factorFlop(tr *Trajectory, g *Gradient) float64 {
 		}
 		pairs := tr.Steps * tr.Rows
 		if tr.sparse {
-			pairs = 0
-			for t := range tr.Steps {
-				for _, r := range tr.RAt(t).Row(i) {
-					if r != 0 {
-						pairs++
-					}
-				}
-			}
+			pairs = tr.active(i)
 		}
 		flop += 2 * float64(pairs) * square
 		if !p.tied() {
@@ -377,7 +370,7 @@ func (j *factorGradientJob) gather(worker *engine.Worker, i int, x, w engine.Mat
 		}
 		run.segments(func(a, steps int) bool {
 			c := combinationsOf(steps)
-			us := engine.Matrix{Data: tr.u[(a*tr.Rows+b)*d:], Rows: steps, Cols: d, RS: tr.Rows * d, CS: 1}
+			us := engine.Matrix{Data: tr.u[(tr.row(a)+b)*d:], Rows: steps, Cols: d, RS: tr.stride * d, CS: 1}
 			worker.MatMulInPlace(w.Slice(k, k+len(c.kept), 0, d), engine.View(c.back, len(c.kept), steps), us, false)
 			for _, t := range c.kept {
 				worker.Sub(x.Row(k), tr.XAt(a+t).Row(b), m.mu(i))

@@ -5,10 +5,10 @@ package ascent
 
 import "dpnbench/engine"
 
-func (l *lowRank) checkGradient(_ []float32, grad *Gradient) {
+func (l *lowRank) checkGradient(call string, _ []float32, grad *Gradient) {
 	m := l.m
-	engine.CheckLength("Backward", "grad.W", len(grad.W), m.K*m.D)
-	engine.CheckLength("Backward", "grad.F", len(grad.F), m.K*l.r*m.D)
+	engine.CheckLength(call, "grad.W", len(grad.W), m.K*m.D)
+	engine.CheckLength(call, "grad.F", len(grad.F), m.K*l.r*m.D)
 }
 
 func (l *lowRank) backward(

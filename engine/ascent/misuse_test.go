@@ -100,6 +100,27 @@ func TestSilentMisuse(t *testing.T) {
 			}
 		}
 	}
+	full := NewMixture(k, d, points(k, d).Data, make([]float32, k))
+	factors := points(k*d, d).Data
+	full.SetFactors(e, factors)
+	var tr Trajectory
+	full.Ascend(e, 0.5, 2, points(rows, d), &tr, true)
+	sums := func(lo, hi int) func() {
+		return func() { full.Sums(e, 0.5, factors, &tr, lo, hi, NewGradient(k, d)) }
+	}
+	if got := panicOf(sums(0, rows)); !strings.Contains(got, "expected some of those that BackwardRows") {
+		t.Errorf("Sums before BackwardRows: panic %q", got)
+	}
+	gaps := engine.NewMatrix(d, rows).T()
+	if got := panicOf(func() { full.BackwardRows(e, 0.5, &tr, gaps) }); !strings.Contains(got, "v has gaps") {
+		t.Errorf("a transposed v: panic %q", got)
+	}
+	full.BackwardRows(e, 0.5, &tr, engine.NewMatrix(rows, d))
+	for _, p := range [][2]int{{-1, 2}, {2, 1}, {0, rows + 1}} {
+		if got := panicOf(sums(p[0], p[1])); !strings.Contains(got, "expected some of those that BackwardRows") {
+			t.Errorf("rows %v: panic %q", p, got)
+		}
+	}
 	m := NewLowRankMixture(k, d, 2, points(k, d).Data, make([]float32, k))
 	w, f := points(k, d).Data, points(2*k, d).Data
 	for want, call := range map[string]func(){

@@ -25,7 +25,7 @@ type precision interface {
 	step(worker *engine.Worker, j *ascentJob, b *stepBlock)
 
 	// checkGradient panics unless a and grad have the lengths of the parameters.
-	checkGradient(a []float32, grad *Gradient)
+	checkGradient(call string, a []float32, grad *Gradient)
 	// backward computes Mixture.Backward but for dalpha.
 	backward(e *engine.Engine, alpha float32, a []float32, tr *Trajectory, v engine.Matrix, grad *Gradient)
 

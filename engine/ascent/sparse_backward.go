@@ -76,28 +76,31 @@ func (rec *blockRecord) at(t int) ([]pair, int) {
 	return rec.pairs[lo:hi], int(lo)
 }
 
-// sparseBackward computes the sums of active pairs.
-func (p *dense) sparseBackward(e *engine.Engine, alpha float32, tr *Trajectory, v engine.Matrix, grad *Gradient) {
-	m, pairs := p.m, 0
+// sparseBack takes v back over active pairs.
+func (p *dense) sparseBack(e *engine.Engine, alpha float32, tr *Trajectory, v engine.Matrix) {
+	pairs := 0
 	for i := range tr.records {
 		if len(tr.records[i].steps) != tr.Steps+1 { // the ascent was given up
 			return
 		}
-	}
-	for i := range tr.records {
 		pairs += len(tr.records[i].pairs)
 	}
-	flops := 2 * float64(pairs) * float64(m.D) * float64(m.D)
 	j := &tr.jobs.sparseVJP
 	*j = sparseVJPJob{p: p, alpha: alpha, tr: tr, v: v}
-	e.Run(j, len(tr.records), flops)
+	e.Run(j, len(tr.records), 2*float64(pairs)*float64(p.m.D)*float64(p.m.D))
 	*j = sparseVJPJob{}
+}
 
-	tr.enter(true)
+// sparseSums computes the sums over active pairs.
+func (p *dense) sparseSums(e *engine.Engine, tr *Trajectory, grad *Gradient) {
+	m, pairs := p.m, 0
+	for i := range m.K {
+		pairs += tr.active(i)
+	}
 	s := &grad.jobs.sparse
 	*s = sparseGradientJob{e: e, m: m, tr: tr, grad: grad}
 	s.parts = min(max(2*e.Threads()/m.K, 1), e.Panels(m.D))
-	e.Run(s, m.K*s.parts, flops)
+	e.Run(s, m.K*s.parts, 2*float64(pairs)*float64(m.D)*float64(m.D))
 	*s = sparseGradientJob{}
 }
 
@@ -289,19 +292,11 @@ func (j *sparseGradientJob) list(worker *engine.Worker, i int) []pair {
 	memory := j.m.memory(worker)
 	list := memory.pairs[:0]
 	for t := j.tr.Steps - 1; t >= 0; t-- {
-		begin := len(list)
-		for r := range j.tr.records {
-			pairs, _ := j.tr.records[r].at(t)
-			lo, _ := slices.BinarySearchFunc(pairs, int32(i),
-				func(p pair, i int32) int { return cmp.Compare(p.component, i) })
-			for _, p := range pairs[lo:] {
-				if p.component != int32(i) {
-					break
-				}
-				list = append(list, pair{component: p.component, row: p.row, step: int32(t)})
+		for b, r := range j.tr.RAt(t).Row(i) {
+			if r != 0 {
+				list = append(list, pair{component: int32(i), row: int32(b), step: int32(t)})
 			}
 		}
-		slices.SortFunc(list[begin:], func(a, b pair) int { return cmp.Compare(a.row, b.row) })
 	}
 	memory.pairs = list
 	return list
@@ -326,7 +321,7 @@ func (j *sparseGradientJob) weight(worker *engine.Worker, i int, list []pair) {
 		clear(slopes)
 		t := list[lo].step
 		for ; lo < len(list) && list[lo].step == t; lo++ {
-			slopes[list[lo].row] = tr.t[(int(t)*j.m.K+i)*tr.Rows+int(list[lo].row)]
+			slopes[list[lo].row] = tr.tAt(int(t), i)[list[lo].row]
 		}
 		j.grad.C[i] += worker.Sum(slopes)
 	}

@@ -31,7 +31,11 @@ type Trajectory struct {
 	generation uint64
 	alpha      float32
 
+	// Row b of step t is row t stride + first + b of a record: all rows of an ascent, or some of them (rows).
+	stride, first int
+
 	backward bool      // recorded for the backward pass
+	back     bool      // dL/dx has been taken through all steps: U and t are there
 	kept     bool      // g is
 	g        []float32 // if kept, G of steps 0 .. n-1, each K x Rows x gd
 	gd       int       // D, with the padding of rows (dense.padded)
@@ -62,18 +66,45 @@ type Trajectory struct {
 
 // XAt returns x_t (Rows x D).
 func (tr *Trajectory) XAt(t int) engine.Matrix {
-	n := tr.Rows * tr.D
-	return engine.View(tr.X[t*n:(t+1)*n], tr.Rows, tr.D)
+	return engine.View(tr.X[tr.row(t)*tr.D:][:tr.Rows*tr.D], tr.Rows, tr.D)
 }
 
 // RAt returns the responsibilities of step t (K x Rows).
 func (tr *Trajectory) RAt(t int) engine.Matrix {
-	n := tr.K * tr.Rows
-	return engine.View(tr.R[t*n:(t+1)*n], tr.K, tr.Rows)
+	return engine.Matrix{Data: tr.R[tr.pair(t, 0) : tr.pair(t, tr.K-1)+tr.Rows], Rows: tr.K, Cols: tr.Rows,
+		RS: tr.stride, CS: 1}
 }
 
 // PhiAt returns the potential at x_t.
-func (tr *Trajectory) PhiAt(t int) []float32 { return tr.Phi[t*tr.Rows : (t+1)*tr.Rows] }
+func (tr *Trajectory) PhiAt(t int) []float32 { return tr.Phi[tr.row(t):][:tr.Rows] }
+
+// row returns where the first row of step t is among those of a record.
+func (tr *Trajectory) row(t int) int { return t*tr.stride + tr.first }
+
+// pair returns where that of component i is, of a record of a number for each row and component.
+func (tr *Trajectory) pair(t, i int) int { return (t*tr.K+i)*tr.stride + tr.first }
+
+// tAt returns t_i of step t.
+func (tr *Trajectory) tAt(t, i int) []float32 { return tr.t[tr.pair(t, i):][:tr.Rows] }
+
+// active returns in how many rows of all steps component i has a responsibility above 0.
+func (tr *Trajectory) active(i int) int {
+	n := 0
+	for t := range tr.Steps {
+		for _, r := range tr.RAt(t).Row(i) {
+			if r != 0 {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// rows sets part to the rows [lo, hi) of tr.
+func (tr *Trajectory) rows(part *Trajectory, lo, hi int) {
+	*part = *tr
+	part.first, part.Rows = tr.first+lo, hi-lo
+}
 
 // check panics unless the trajectory is that of an ascent on m as it is now, with this alpha.
 func (tr *Trajectory) check(call string, m *Mixture, alpha float32) {
@@ -102,7 +133,8 @@ func (tr *Trajectory) stopped() bool { return tr != nil && tr.Stop != nil && tr.
 // reshape makes room for an ascent.
 func (tr *Trajectory) reshape(steps, rows int, m *Mixture, backward, sparse bool) {
 	tr.Steps, tr.Rows, tr.K, tr.D = steps, rows, m.K, m.D
-	tr.backward, tr.sparse, tr.kept = backward, sparse, false
+	tr.stride, tr.first = rows, 0
+	tr.backward, tr.back, tr.sparse, tr.kept = backward, false, sparse, false
 	engine.Grow(&tr.X, (steps+1)*rows*m.D)
 	engine.Grow(&tr.R, steps*m.K*rows)
 	engine.Grow(&tr.Phi, steps*rows)
@@ -140,12 +172,12 @@ func (tr *Trajectory) prefetchG(t, i, r0, r1 int) []float32 {
 
 // block returns the rows [r0, r1) of step t of a record with n numbers a row.
 func (tr *Trajectory) block(record []float32, n, t, r0, r1 int) engine.Matrix {
-	at := t * tr.Rows
+	at := tr.row(t)
 	return engine.Matrix{Data: record[(at+r0)*n : (at+r1)*n], Rows: r1 - r0, Cols: n, RS: n, CS: 1}
 }
 
 // uAt returns row b of U of step t.
 func (tr *Trajectory) uAt(t, b int) []float32 {
-	at := (t*tr.Rows + b) * tr.D
+	at := (tr.row(t) + b) * tr.D
 	return tr.u[at : at+tr.D]
 }
