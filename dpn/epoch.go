@@ -275,7 +275,7 @@ func (f *fitting) validate(ctx context.Context) (Score, error) {
 	sums := newTree(nil, n)
 	var all figures
 	for i, piece := range pieces {
-		all = sums.add(f.e, i, n, figures{sums: piece}, nil)
+		all = sums.add(f.e, i, n, figures{sums: piece})
 	}
 	return all.sums.Score(), nil
 }

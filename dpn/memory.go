@@ -6,6 +6,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn/potential"
 	"dpnbench/engine/ascent"
+	"dpnbench/engine/num"
 )
 
 // TrainingBytes estimates the memory that training takes at its peak, for samples of a
@@ -13,7 +14,7 @@ import (
 // meant to refuse in time what cannot fit.
 func (c Config) TrainingBytes(shape dataset.Shape, classes, samples int) float64 {
 	d, k, n, b := float64(shape.Len()), float64(c.Components), float64(c.Steps), float64(c.climbing(c.Batch))
-	rows, sums := float64(samples), float64(levelsOf(c.Shards)) // sums of pieces that wait, each a gradient
+	rows, sums := float64(samples), float64(num.TreeLevels(c.Shards)) // sums of pieces that wait, each a gradient
 	layers, values := c.extractorSize(shape)
 	if c.Extractor != "identity" {
 		d = float64(c.Dim)

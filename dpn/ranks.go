@@ -6,6 +6,7 @@ import (
 
 	"dpnbench/dpn/layer"
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 	"dpnbench/internal/mpi"
 )
 
@@ -23,7 +24,7 @@ const blockSize = 1 << 14
 type span struct{ lo, hi int }
 
 // split returns where the tree over more than one piece splits.
-func (s span) split() int { return s.lo + 1<<(levelsOf(s.hi-s.lo)-1) }
+func (s span) split() int { return s.lo + 1<<(num.TreeLevels(s.hi-s.lo)-1) }
 
 // within returns the largest parts of the tree over s that lie within of, in order.
 func (s span) within(of span) []span {

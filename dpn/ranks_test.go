@@ -16,6 +16,7 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 	"dpnbench/internal/longtest"
 	"dpnbench/internal/mpi"
 )
@@ -271,7 +272,7 @@ func TestRoots(t *testing.T) {
 			var all []span
 			for r := range ranks {
 				own := span{0, n}.within(span{r * n / ranks, (r + 1) * n / ranks})
-				if len(own) == 0 || len(own) > max(1, 2*levelsOf(n)) {
+				if len(own) == 0 || len(own) > max(1, 2*num.TreeLevels(n)) {
 					t.Errorf("rank %d of %d has the roots %v of %d pieces", r, ranks, own, n)
 				}
 				all = append(all, own...)

@@ -1,12 +1,11 @@
 package dpn
 
 import (
-	"math/bits"
-
 	"dpnbench/dataset"
 	"dpnbench/dpn/layer"
 	"dpnbench/dpn/potential"
 	"dpnbench/engine"
+	"dpnbench/engine/num"
 )
 
 // A minibatch of n rows is computed in S pieces (Config.Shards): piece s has its rows s n/S to (s+1) n/S - 1, none if
@@ -14,7 +13,7 @@ import (
 // minibatch, so that losses and gradients of pieces add up. (No layer of a Config looks at other rows; a BatchNorm
 // would see those of its piece.) Gradients are added in float32, by a tree over the pieces that depends on S only:
 //
-//	tree of m pieces = tree of the first 2^j + tree of the others, 2^j the largest power of two below m
+//	tree of m pieces = tree of the first 2^j + tree of the others, 2^j the largest power of two below m (num.TreeStep)
 //
 // The sum is the same whoever computes which piece. Sums over the validation samples are added in pieces, too.
 //
@@ -80,12 +79,9 @@ type level struct {
 	figures  figures
 }
 
-// levelsOf returns how many sums may wait while n pieces are added.
-func levelsOf(n int) int { return bits.Len(uint(n - 1)) }
-
 // newTree makes room for the sums of up to n pieces.
 func newTree(params []*Param, n int) tree {
-	t := tree{params: params, levels: make([]level, levelsOf(n))}
+	t := tree{params: params, levels: make([]level, num.TreeLevels(n))}
 	for i := range t.levels {
 		t.levels[i].gradient = engine.AlignedFloats(size(params))
 	}
@@ -101,22 +97,28 @@ func size(params []*Param) int {
 	return n
 }
 
-// add adds piece i of n, whose gradients are those of the parameters. With the last one they become the sum, which goes
-// to whole, too, unless that is nil, and so do the figures that it returns.
-func (t *tree) add(e *engine.Engine, i, n int, f figures, whole []float32) figures {
-	l, last := 0, i == n-1
-	t.job = addJob{params: t.params, from: t.job.from[:0], to: whole}
-	for ; i>>l&1 == 1 || last && i>>l > 0; l++ {
-		if i>>l&1 == 1 {
+// add adds piece i of n, whose gradients are those of the parameters. Those of the last one become the sum, and so do
+// the figures that it returns.
+func (t *tree) add(e *engine.Engine, i, n int, f figures) figures {
+	add, store := num.TreeStep(i, n)
+	t.job = addJob{params: t.params, from: t.job.from[:0]}
+	for l := range t.levels {
+		if add>>l&1 == 1 {
 			t.job.from = append(t.job.from, t.levels[l].gradient)
 			f.add(t.levels[l].figures)
 		}
 	}
-	if !last {
-		t.job.to, t.levels[l].figures = t.levels[l].gradient, f
+	if store >= 0 {
+		t.job.to, t.levels[store].figures = t.levels[store].gradient, f
 	}
 	t.job.run(e)
 	return f
+}
+
+// copy copies the gradients of all parameters to a vector, unless that is nil.
+func (t *tree) copy(e *engine.Engine, to []float32) {
+	t.job = addJob{params: t.params, from: t.job.from[:0], to: to}
+	t.job.run(e)
 }
 
 // addJob adds sums to the gradients of parameters, and copies them, in chunks that stay in the cache.
@@ -178,8 +180,9 @@ func (s *Trainer) sum(pieces span, all rows, whole []float32) (f figures) {
 	for i := pieces.lo; i < pieces.hi; i++ {
 		f = s.piece(i, all)
 		s.profile.enter(PhasePieces)
-		f = s.tree.add(s.e, i-pieces.lo, pieces.hi-pieces.lo, f, whole)
+		f = s.tree.add(s.e, i-pieces.lo, pieces.hi-pieces.lo, f)
 	}
+	s.tree.copy(s.e, whole)
 	return f
 }
 
@@ -187,15 +190,15 @@ func (s *Trainer) sum(pieces span, all rows, whole []float32) (f figures) {
 func (s *Trainer) piece(i int, all rows) figures {
 	lo, hi := s.m.Config.pieceOf(i, all.Of)
 	if lo == hi || s.path.Stop != nil && s.path.Stop() {
-		s.clearGradients()
+		clearGradients(s.params)
 		return figures{}
 	}
 	loss := s.gradientsOf(all.part(lo, hi, 0))
 	return figures{loss, s.nll, s.score, s.tally.Sums}
 }
 
-func (s *Trainer) clearGradients() {
-	for _, p := range s.params {
+func clearGradients(params []*Param) {
+	for _, p := range params {
 		clear(p.Grad)
 	}
 }
@@ -204,46 +207,59 @@ func (s *Trainer) clearGradients() {
 func (s *Trainer) jointSum(pieces span, all rows, whole []float32) (f figures) {
 	c, p, e := s.m.Config, s.m.potential, s.e
 	first, _ := c.pieceOf(pieces.lo, all.Of)
-	_, end := c.pieceOf(pieces.hi-1, all.Of)
-	climbers := all.part(first, end, 0)
-	var clean, x, v engine.Matrix // of all
-	if len(climbers.at) > 0 {
-		clean, x = s.climb(climbers)
-		v = part(s.v, 0, x.Rows)
+	s.cuts = append(s.cuts[:0], 0)
+	for i := pieces.lo; i < pieces.hi; i++ {
+		_, hi := c.pieceOf(i, all.Of)
+		s.cuts = append(s.cuts, hi-first)
+	}
+	n := len(s.cuts) - 1
+	if s.cuts[n] == 0 {
+		clearGradients(s.params)
+		s.tree.copy(e, whole)
+		return figures{}
+	}
+	clean, x := s.climb(all.part(first, first+s.cuts[n], 0))
+	v := part(s.v, 0, x.Rows)
+	piece := func(i int) (r rows, lo, hi int) {
+		lo, hi = s.cuts[i], s.cuts[i+1]
+		return all.part(first+lo, first+hi, lo), lo, hi
 	}
 	s.figures = s.figures[:0]
-	for i := pieces.lo; i < pieces.hi; i++ {
-		lo, hi := c.pieceOf(i, all.Of)
+	for i := range n {
 		s.tally.Reset()
 		loss := 0.0
-		if lo < hi {
-			r := all.part(lo, hi, lo-first)
-			loss = s.losses(r, part(x, lo-first, hi-first), part(v, lo-first, hi-first), clean)
+		if r, lo, hi := piece(i); lo < hi {
+			loss = s.losses(r, part(x, lo, hi), part(v, lo, hi), clean)
 		}
 		s.figures = append(s.figures, figures{loss: loss, sums: s.tally.Sums})
 	}
-	if len(climbers.at) > 0 {
-		s.profile.enter(PhaseAscentBackward)
-		p.BackwardRows(e, &s.path, v)
+	s.profile.enter(PhaseAscentBackward)
+	p.BackwardRows(e, &s.path, v)
+
+	tree, atOnce := &s.tree, s.likelihood == nil && s.matching == nil && p.SumsPieces(e)
+	if atOnce {
+		tree = &s.headTree
+		p.SumPieces(e, &s.path, s.cuts)
 	}
-	for n, g := range s.figures {
-		lo, hi := c.pieceOf(pieces.lo+n, all.Of)
+	for i, g := range s.figures {
+		r, lo, hi := piece(i)
 		if lo == hi {
-			s.clearGradients()
+			clearGradients(tree.params)
 		} else {
-			r := all.part(lo, hi, lo-first)
-			p.Sums(e, &s.path, lo-first, hi-first)
-			g.loss += s.densities(r)
-			g.nll, g.score = s.nll, s.score
-			s.profile.enter(PhaseSums)
-			p.Gradients(e)
+			if !atOnce {
+				p.Sums(e, &s.path, lo, hi)
+				g.loss += s.densities(r)
+				g.nll, g.score = s.nll, s.score
+				s.profile.enter(PhaseSums)
+				p.Gradients(e)
+			}
 			s.profile.enter(PhaseHead)
-			at, to := lo-first, hi-first
-			s.m.head.Backward(e, engine.Matrix{}, part(x, at, to), part(s.y, at, to), part(s.dy, at, to))
+			s.m.head.Backward(e, engine.Matrix{}, part(x, lo, hi), part(s.y, lo, hi), part(s.dy, lo, hi))
 		}
 		s.profile.enter(PhasePieces)
-		f = s.tree.add(e, n, len(s.figures), g, whole)
+		f = tree.add(e, i, n, g)
 	}
+	s.tree.copy(e, whole)
 	s.profile.ascended()
 	return f
 }

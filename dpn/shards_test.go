@@ -37,7 +37,7 @@ func TestTree(t *testing.T) {
 				v := float32(math.Exp(math.Sin(float64(i * i)))) // of which each order has another sum
 				x = append(x, v)
 				p.Grad[0], p.Grad[1] = v, -v
-				f = tree.add(e, i, n, figures{loss: float64(v)}, nil)
+				f = tree.add(e, i, n, figures{loss: float64(v)})
 			}
 			if want := sum(x); p.Grad[0] != want || p.Grad[1] != -want ||
 				!(math.Abs(f.loss-float64(want)) <= 1e-5*f.loss) {

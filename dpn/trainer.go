@@ -49,8 +49,12 @@ type Trainer struct {
 	// Denoised features of all samples, if they never change: only the classifier learns then, without noise.
 	denoised engine.Matrix
 
-	tree    tree      // of the gradients of pieces
-	figures []figures // of pieces that climb together
+	tree tree // of the gradients of pieces
+
+	// Of pieces that climb together.
+	headTree tree
+	cuts     []int // where each begins among the rows, and where the last one ends
+	figures  []figures
 
 	// step is that of the optimiser.
 	step func(e *engine.Engine, p *Param, data []float32, lr, clip float64)
@@ -116,6 +120,7 @@ func newTrainer(m *Model, e *engine.Engine, comm mpi.Comm) *Trainer {
 	b, d := c.pieceRows(c.Batch), m.Dim()
 	if pieces := s.prepare(comm); c.joint() {
 		b = min(b*pieces, c.Batch)
+		s.headTree = newTree(m.head.Params(), pieces)
 	}
 	s.x = engine.NewMatrix(b, m.Shape.Len())
 	s.f, s.v = engine.NewMatrix(b, d), engine.NewMatrix(b, d)

@@ -65,7 +65,7 @@ func (w *Worker) Index() int { return w.index }
 func (w *Worker) Engine() *Engine { return w.e }
 
 // CallerSlots is the number of slots of Scratch.
-const CallerSlots = 20
+const CallerSlots = 21
 
 // Scratch returns n floats of scratch memory with undefined content, from a cache line on. The caller
 // numbers its slots from 0 to CallerSlots-1. Calls with the same slot on one thread return the same

@@ -3,6 +3,7 @@ package potential
 import (
 	"dpnbench/engine"
 	"dpnbench/engine/ascent"
+	"dpnbench/engine/num"
 )
 
 // A training step calls Forward, Backward, the losses of density.go if there are any,
@@ -38,6 +39,29 @@ func (p *Potential) BackwardRows(e *engine.Engine, tr *ascent.Trajectory, v engi
 // Sums is the second part of BackwardRows.
 func (p *Potential) Sums(e *engine.Engine, tr *ascent.Trajectory, lo, hi int) {
 	p.mixture.Sums(e, p.Alpha(), p.form.factors(), tr, lo, hi, p.grad)
+}
+
+// SumsPieces reports whether SumPieces can be called, and is as quick as Sums for each piece.
+func (p *Potential) SumsPieces(e *engine.Engine) bool { return p.mixture.SumsPieces(e) }
+
+// SumPieces sets the gradient of the tensors to the sum of what Sums, and then Gradients, give for each piece, which has the
+// rows from one of cuts to the next, by the tree of num.TreeStep.
+func (p *Potential) SumPieces(e *engine.Engine, tr *ascent.Trajectory, cuts []int) {
+	p.mixture.SumPieces(e, p.Alpha(), p.form.factors(), tr, cuts, p.grad)
+	slope := softplusSlope(p.Alpha())
+	for i := range p.grad.Alphas {
+		p.grad.Alphas[i] *= slope
+	}
+	p.alpha.Grad[0] = treeSum(p.grad.Alphas)
+}
+
+// treeSum adds numbers by the tree of num.TreeStep.
+func treeSum(x []float32) float32 {
+	if len(x) == 1 {
+		return x[0]
+	}
+	half := 1 << (num.TreeLevels(len(x)) - 1)
+	return treeSum(x[:half]) + treeSum(x[half:])
 }
 
 // Gradients turns the gradient of the engine's parameters into those of the tensors, in place: call it once after

@@ -95,14 +95,10 @@ func (m *Mixture) Sums(
 	e *engine.Engine, alpha float32, a []float32, tr *Trajectory, lo, hi int, grad *Gradient,
 ) {
 	const call = "Sums"
-	m.ready(e, call)
-	p := m.matrices(call)
-	if !tr.back || lo < 0 || hi < lo || hi > tr.Rows {
-		panic(fmt.Sprintf("ascent: Sums: rows %d to %d of %d, expected some of those that BackwardRows has taken back",
-			lo, hi, tr.Rows))
+	p := m.checkSums(e, call, alpha, a, tr, grad)
+	if lo < 0 || hi < lo || hi > tr.Rows {
+		panic(fmt.Sprintf("ascent: Sums: rows %d to %d of %d", lo, hi, tr.Rows))
 	}
-	tr.check(call, m, alpha)
-	m.checkGradient(call, a, grad)
 	m.lock(e)
 	defer e.Unlock()
 	grad.reset()
@@ -112,6 +108,20 @@ func (m *Mixture) Sums(
 	p.sumUp(e, a, part, grad)
 	grad.addAlpha(e, alpha, part)
 	*part = Trajectory{}
+}
+
+// checkSums panics unless there is a gradient along tr.
+func (m *Mixture) checkSums(
+	e *engine.Engine, call string, alpha float32, a []float32, tr *Trajectory, grad *Gradient,
+) *dense {
+	m.ready(e, call)
+	p := m.matrices(call)
+	if !tr.back {
+		panic("ascent: " + call + ": expected a trajectory that BackwardRows has taken back")
+	}
+	tr.check(call, m, alpha)
+	m.checkGradient(call, a, grad)
+	return p
 }
 
 // checkBack panics unless v can be taken back along tr.

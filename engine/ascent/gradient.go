@@ -14,10 +14,13 @@ type Gradient struct {
 	F     []float32 // K r x D
 	Alpha float32
 
-	part Trajectory  // the rows that are summed over, of Sums
-	p    []float32   // dL/dP_i, K x D x D, of components with viaPrecision
-	rows []int       // of all steps that count, or viaPrecision (countRows)
-	runs []singleRun // of the rows
+	Alphas []float32 // dalpha of each piece, after SumPieces
+
+	part   Trajectory  // the rows that are summed over, of Sums
+	pieces []piece     // of SumPieces
+	p      []float32   // dL/dP_i, K x D x D, of components with viaPrecision
+	rows   []int       // of all steps that count, or viaPrecision (countRows)
+	runs   []singleRun // of the rows
 
 	sums          []float32 // -t_i^T D_i (K x D) of matrices P_i; of low rank see sumGradients: (K r + K) x D
 	squares, ones []float32 // see sumGradients: K x D, and K r + K column sums
@@ -28,6 +31,7 @@ type Gradient struct {
 		centre   centreJob
 		factors  factorGradientJob
 		runs     runJob
+		pieces   pieceJob
 		sum      sumGradients
 		finish   finishGradients
 	}

@@ -24,6 +24,7 @@ const (
 	slotColumn // w_i, with what MatMulThin reads beyond it
 	slotSingle // memory of a singleRow
 	slotPadded // rows with padding
+	slotPieces // gradients of a component that wait
 )
 
 // threadMemory is what a thread keeps from call to call beside scratch floats.

@@ -108,7 +108,7 @@ func TestSilentMisuse(t *testing.T) {
 	sums := func(lo, hi int) func() {
 		return func() { full.Sums(e, 0.5, factors, &tr, lo, hi, NewGradient(k, d)) }
 	}
-	if got := panicOf(sums(0, rows)); !strings.Contains(got, "expected some of those that BackwardRows") {
+	if got := panicOf(sums(0, rows)); !strings.Contains(got, "expected a trajectory that BackwardRows") {
 		t.Errorf("Sums before BackwardRows: panic %q", got)
 	}
 	gaps := engine.NewMatrix(d, rows).T()
@@ -117,8 +117,12 @@ func TestSilentMisuse(t *testing.T) {
 	}
 	full.BackwardRows(e, 0.5, &tr, engine.NewMatrix(rows, d))
 	for _, p := range [][2]int{{-1, 2}, {2, 1}, {0, rows + 1}} {
-		if got := panicOf(sums(p[0], p[1])); !strings.Contains(got, "expected some of those that BackwardRows") {
+		if got := panicOf(sums(p[0], p[1])); !strings.Contains(got, "Sums: rows") {
 			t.Errorf("rows %v: panic %q", p, got)
+		}
+		pieces := func() { full.SumPieces(e, 0.5, factors, &tr, p[:], NewGradient(k, d)) }
+		if got := panicOf(pieces); !strings.Contains(got, "SumPieces: cuts") {
+			t.Errorf("cuts %v: panic %q", p, got)
 		}
 	}
 	m := NewLowRankMixture(k, d, 2, points(k, d).Data, make([]float32, k))

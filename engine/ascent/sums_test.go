@@ -2,6 +2,7 @@ package ascent
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"dpnbench/engine"
@@ -35,9 +36,12 @@ func sumPieces(t *testing.T, name string, h *landscape, route Route, tier engine
 	var all, alone Trajectory
 	m.Ascend(e, h.alpha, steps, x, &all, true)
 	m.BackwardRows(e, h.alpha, &all, v)
-	cuts := []int{0, 1, n / 3, n / 3, n}
+	cuts := []int{0, min(1, n/3), n / 3, n / 3, n}
+	sum := h.gradient() // of all pieces, one after the other
+	var grads []*Gradient
+	var alphas []float32
 	for i, hi := range cuts[1:] {
-		lo := min(cuts[i], hi)
+		lo := cuts[i]
 		name := fmt.Sprintf("%s, rows %d to %d", name, lo, hi)
 		got, want := h.gradient(), h.gradient()
 		m.Sums(e, h.alpha, h.a, &all, lo, hi, got)
@@ -49,5 +53,25 @@ func sumPieces(t *testing.T, name string, h *landscape, route Route, tier engine
 		sameNumbers(t, name+": dL/dc", got.C, want.C)
 		sameNumbers(t, name+": dL/dA", got.A, want.A)
 		sameNumbers(t, name+": dL/dalpha", []float32{got.Alpha}, []float32{want.Alpha})
+		grads, alphas = append(grads, got), append(alphas, got.Alpha)
 	}
+	if h.tied {
+		return
+	}
+	m.SumPieces(e, h.alpha, h.a, &all, cuts, sum)
+	for _, p := range []struct {
+		what string
+		of   func(g *Gradient) []float32
+	}{
+		{"dL/dmu", func(g *Gradient) []float32 { return g.Mu }},
+		{"dL/dc", func(g *Gradient) []float32 { return g.C }},
+		{"dL/dA", func(g *Gradient) []float32 { return g.A }},
+	} {
+		want := slices.Clone(p.of(grads[0]))
+		for j := range want {
+			want[j] = (want[j] + p.of(grads[1])[j]) + (p.of(grads[2])[j] + p.of(grads[3])[j])
+		}
+		sameNumbers(t, name+", all pieces: "+p.what, p.of(sum), want)
+	}
+	sameNumbers(t, name+": dL/dalpha of pieces", sum.Alphas, alphas)
 }

@@ -1,0 +1,124 @@
+package ascent
+
+// The gradient of the parameters by several pieces of the rows, added while they are in the cache.
+
+import (
+	"fmt"
+
+	"dpnbench/engine"
+	"dpnbench/engine/num"
+)
+
+// SumsPieces reports whether SumPieces can be called on m and is as quick on e as a call of Sums for each piece: if each
+// component has a P_i, and there are at least two for each thread.
+func (m *Mixture) SumsPieces(e *engine.Engine) bool {
+	p, ok := m.precision.(*dense)
+	return ok && !p.tied() && m.K >= 2*e.Threads()
+}
+
+// SumPieces sets grad to the sum of what Sums gives for each piece of the rows, by the tree of num.TreeStep: piece n has
+// the rows cuts[n] to cuts[n+1]-1. Instead of grad.Alpha it sets grad.Alphas. A thread makes and adds the gradients of a
+// component one after the other, so that A_i and its gradient are read once from memory.
+func (m *Mixture) SumPieces(
+	e *engine.Engine, alpha float32, a []float32, tr *Trajectory, cuts []int, grad *Gradient,
+) {
+	const call = "SumPieces"
+	p := m.checkSums(e, call, alpha, a, tr, grad)
+	if p.tied() {
+		panic("ascent: SumPieces: the mixture is tied")
+	}
+	for i, cut := range cuts {
+		if cut < 0 || cut > tr.Rows || i > 0 && cut < cuts[i-1] {
+			panic(fmt.Sprintf("ascent: SumPieces: cuts %v of %d rows", cuts, tr.Rows))
+		}
+	}
+	m.lock(e)
+	defer e.Unlock()
+	tr.enter(true)
+	engine.Grow(&grad.sums, tr.K*tr.D)
+	n := len(cuts) - 1
+	for len(grad.pieces) < n {
+		grad.pieces = append(grad.pieces, piece{})
+	}
+	grad.Alphas = grad.Alphas[:0]
+	flops := 0.0
+	for i := range n {
+		q := &grad.pieces[i]
+		tr.rows(&q.tr, cuts[i], cuts[i+1])
+		q.grad = Gradient{Mu: grad.Mu, C: grad.C, A: grad.A, p: grad.p, sums: grad.sums, rows: q.grad.rows,
+			runs: q.grad.runs}
+		p.countRows(e, &q.tr, &q.grad)
+		flops += p.factorFlop(&q.tr, &q.grad)
+		q.grad.addAlpha(e, alpha, &q.tr)
+		grad.Alphas = append(grad.Alphas, q.grad.Alpha)
+	}
+	m.work.FactorFlop += flops
+	j := &grad.jobs.pieces
+	*j = pieceJob{e: e, p: p, a: a, grad: grad, pieces: grad.pieces[:n]}
+	e.Run(j, m.K, flops)
+	*j = pieceJob{}
+}
+
+// piece is a piece of the rows. Its gradient shares the memory of all pieces, but for rows and runs.
+type piece struct {
+	tr   Trajectory
+	grad Gradient
+}
+
+// pieceJob makes and adds the gradients of a component by all pieces.
+type pieceJob struct {
+	e      *engine.Engine
+	p      *dense
+	a      []float32
+	grad   *Gradient
+	pieces []piece
+}
+
+// Run makes dmu_i, dc_i and dA_i.
+func (j *pieceJob) Run(worker *engine.Worker, i int) {
+	d := j.p.m.D
+	parts := [...][]float32{j.grad.A[i*d*d : (i+1)*d*d], j.grad.Mu[i*d : (i+1)*d], j.grad.C[i : i+1]}
+	size := d*d + d + 1
+	levels := worker.Scratch(slotPieces, num.TreeLevels(len(j.pieces))*size)
+	for n := range j.pieces {
+		clear(parts[1])
+		clear(parts[2])
+		clear(j.grad.sums[i*d : (i+1)*d])
+		j.p.sumComponent(worker, j.e, j.a, &j.pieces[n], i)
+		add, store := num.TreeStep(n, len(j.pieces))
+		for l := 0; add>>l > 0; l++ {
+			if at := levels[l*size:]; add>>l&1 == 1 {
+				for _, x := range parts {
+					worker.Add(x, at[:len(x)], x)
+					at = at[len(x):]
+				}
+			}
+		}
+		if store >= 0 {
+			at := levels[store*size:]
+			for _, x := range parts {
+				at = at[copy(at, x):]
+			}
+		}
+	}
+}
+
+// sumComponent is sumUp for one component.
+func (p *dense) sumComponent(worker *engine.Worker, e *engine.Engine, a []float32, q *piece, i int) {
+	tr, grad, d := &q.tr, &q.grad, p.m.D
+	if tr.Steps == 0 || tr.Rows == 0 {
+		clear(grad.A[i*d*d : (i+1)*d*d])
+		return
+	}
+	if tr.sparse {
+		j := sparseGradientJob{e: e, m: p.m, tr: tr, grad: grad, parts: 1}
+		j.Run(worker, i)
+	} else {
+		j := gradientJob{e: e, m: p.m, tr: tr, grad: grad, groups: p.m.K, parts: 1, inner: e.InnerBlock()}
+		j.Run(worker, i)
+	}
+	centre := centreJob{p: p, grad: grad}
+	centre.Run(worker, i)
+	factors := factorGradientJob{p: p, a: a, tr: tr, grad: grad, parts: 1}
+	factors.Run(worker, i)
+}
