@@ -94,18 +94,11 @@ func (s *Trainer) SetProfile(p *Profile) {
 	s.profile = p
 	if p == nil {
 		s.e.Watch(nil, nil)
-		s.tape.Enter, s.cleanTape.Enter, s.path.Enter = nil, nil, nil
+		s.cleanTape.Enter, s.path.Enter = nil, nil
 		return
 	}
 	p.start(s)
-	s.tape.Enter = func(i int, backward bool) {
-		kind := PhaseForward
-		if backward {
-			kind = PhaseBackward
-		}
-		p.enterLayer(kind, i)
-	}
-	s.cleanTape.Enter = s.tape.Enter
+	s.cleanTape.Enter = s.enterLayer
 	s.path.Enter = func(sums bool) {
 		kind := PhaseAscentBackward
 		if sums {
@@ -113,6 +106,18 @@ func (s *Trainer) SetProfile(p *Profile) {
 		}
 		p.enter(kind)
 	}
+}
+
+// enterLayer is told of each layer of the extractor before a pass through it.
+func (s *Trainer) enterLayer(i int, backward bool) {
+	kind := PhaseForward
+	if backward {
+		kind = PhaseBackward
+		if s.team != nil {
+			s.team.comm.Progress()
+		}
+	}
+	s.profile.enterLayer(kind, i)
 }
 
 // start lists the phases of the updates of s.

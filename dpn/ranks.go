@@ -3,6 +3,7 @@ package dpn
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"dpnbench/dpn/layer"
 	"dpnbench/engine"
@@ -42,6 +43,7 @@ type root struct {
 	span
 	rank    int
 	whole   []float32 // the gradient of all parameters; nil of other ranks
+	sent    bool      // the first elements of whole are
 	slice   []float32 // of it, what this rank owns
 	figures figures
 }
@@ -52,11 +54,13 @@ type team struct {
 	rank int
 
 	roots []root   // of all ranks, in the order of the pieces
+	root  *root    // that is being computed
 	adds  [][2]int // roots that are added, the second to the first, in this order: at last all are in the first one
 
 	tensors []int     // number of blocks of each
 	cuts    []int     // rank r owns the blocks cuts[r] to cuts[r+1]-1
 	bounds  []int     // and the elements bounds[r] to bounds[r+1]-1 of the vector
+	first   int       // elements of the vector that are not of the extractor: their gradients are ready first
 	parts   [][]owned // by rank: what it owns of tensors
 	squares []float64 // of the gradient, by block
 
@@ -88,6 +92,9 @@ func (s *Trainer) join(c mpi.Comm) (pieces int) {
 	t.plan(span{0, n})
 	blocks := 0
 	for _, p := range s.params {
+		if !strings.HasPrefix(p.Name, extractorKey) {
+			t.first += len(p.Data)
+		}
 		t.tensors = append(t.tensors, (len(p.Data)+blockSize-1)/blockSize)
 		blocks += t.tensors[len(t.tensors)-1]
 	}
@@ -172,24 +179,21 @@ func (s *Trainer) makeRoom() (largest int) {
 func (s *Trainer) together(r rows) (float64, error) {
 	t := s.team
 	for i := range t.roots {
-		if root := &t.roots[i]; root.rank == t.rank {
-			root.figures = s.sum(root.span, r, root.whole)
-		}
-	}
-	s.profile.enter(PhaseMessages)
-	s.record()
-	t.share(t.records)
-	for i := range t.roots {
-		root := &t.roots[i]
-		for r := range t.records {
-			switch {
-			case root.rank == t.rank && r != t.rank:
-				t.send(r, mpi.Bytes(root.whole[t.bounds[r]:t.bounds[r+1]]))
-			case root.rank == r && r != t.rank:
-				t.receive(r, mpi.Bytes(root.slice))
+		if root := &t.roots[i]; root.rank != t.rank {
+			for _, later := range []bool{false, true} {
+				t.receive(root.rank, mpi.Bytes(t.half(root.slice, t.rank, later)))
 			}
 		}
 	}
+	for i := range t.roots {
+		if t.root = &t.roots[i]; t.root.rank == t.rank {
+			t.root.sent = false
+			t.root.figures = s.sum(t.root.span, r)
+			s.sendRest()
+		}
+	}
+	s.record()
+	t.share(t.records)
 	if err := t.wait(); err != nil {
 		return 0, err
 	}
@@ -204,6 +208,49 @@ func (s *Trainer) together(r rows) (float64, error) {
 	f := t.roots[0].figures
 	s.nll, s.score, s.tally.Sums = f.nll, f.score, f.sums
 	return f.loss, s.shareSquares()
+}
+
+// half returns what a rank owns of the first elements of the vector, or of the later ones.
+func (t *team) half(x []float32, rank int, later bool) []float32 {
+	n := min(max(t.first-t.bounds[rank], 0), len(x))
+	if later {
+		return x[n:]
+	}
+	return x[:n]
+}
+
+// sendFirst begins to send the gradients of classifier and potential, while those of the extractor are computed.
+func (s *Trainer) sendFirst() {
+	t := s.team
+	s.profile.enter(PhasePieces)
+	s.tree.addFirst(s.e, t.root.hi-t.root.lo, t.first, t.root.whole)
+	s.sendHalf(false)
+	t.root.sent = true
+}
+
+// sendRest sends what is left of the sum.
+func (s *Trainer) sendRest() {
+	t := s.team
+	s.profile.enter(PhasePieces)
+	lo := 0
+	if t.root.sent {
+		lo = t.first
+	}
+	s.tree.run(s.e, lo, size(s.params), 0, t.root.whole)
+	if !t.root.sent {
+		s.sendHalf(false)
+	}
+	s.sendHalf(true)
+}
+
+func (s *Trainer) sendHalf(later bool) {
+	t := s.team
+	s.profile.enter(PhaseMessages)
+	for r := range t.records {
+		if r != t.rank {
+			t.send(r, mpi.Bytes(t.half(t.root.whole[t.bounds[r]:t.bounds[r+1]], r, later)))
+		}
+	}
 }
 
 // recordSize is the number of words of the figures of a root.

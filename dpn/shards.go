@@ -70,6 +70,7 @@ func (f *figures) add(x figures) {
 type tree struct {
 	params []*Param
 	levels []level // of 2^0, 2^1, ... pieces
+	added  int     // numbers of the last piece that are added already
 	job    addJob
 }
 
@@ -101,60 +102,72 @@ func size(params []*Param) int {
 // the figures that it returns.
 func (t *tree) add(e *engine.Engine, i, n int, f figures) figures {
 	add, store := num.TreeStep(i, n)
-	t.job = addJob{params: t.params, from: t.job.from[:0]}
 	for l := range t.levels {
 		if add>>l&1 == 1 {
-			t.job.from = append(t.job.from, t.levels[l].gradient)
 			f.add(t.levels[l].figures)
 		}
 	}
+	var to []float32
 	if store >= 0 {
-		t.job.to, t.levels[store].figures = t.levels[store].gradient, f
+		to, t.levels[store].figures = t.levels[store].gradient, f
 	}
-	t.job.run(e)
+	t.run(e, t.added, size(t.params), add, to)
+	t.added = 0
 	return f
 }
 
-// copy copies the gradients of all parameters to a vector, unless that is nil.
-func (t *tree) copy(e *engine.Engine, to []float32) {
-	t.job = addJob{params: t.params, from: t.job.from[:0], to: to}
-	t.job.run(e)
+// addFirst adds the first numbers of the last one of n pieces, which are ready before the others, and copies the sum.
+func (t *tree) addFirst(e *engine.Engine, n, numbers int, to []float32) {
+	add, _ := num.TreeStep(n-1, n)
+	t.run(e, 0, numbers, add, to)
+	t.added = numbers
 }
 
-// addJob adds sums to the gradients of parameters, and copies them, in chunks that stay in the cache.
+// run adds levels to the numbers [lo, hi) of the gradients, and copies them to a vector unless that is nil.
+func (t *tree) run(e *engine.Engine, lo, hi int, add uint, to []float32) {
+	j := &t.job
+	*j = addJob{params: t.params, from: j.from[:0], to: to, lo: lo, hi: hi}
+	for l := range t.levels {
+		if add>>l&1 == 1 {
+			j.from = append(j.from, t.levels[l].gradient)
+		}
+	}
+	if lo == hi || len(j.from) == 0 && to == nil {
+		return
+	}
+	e.Lock()
+	defer e.Unlock()
+	e.Run(j, (hi-lo+addedAtOnce-1)/addedAtOnce, engine.ElementFlops((hi-lo)*(len(j.from)+1)))
+}
+
+// addJob adds sums to the numbers [lo, hi) of the gradients of parameters, and copies them, in chunks that stay in the
+// cache.
 type addJob struct {
 	params []*Param
 	from   [][]float32
 	to     []float32 // or nil
+	lo, hi int
 }
 
 // addedAtOnce is the number of elements of a chunk.
 const addedAtOnce = 1 << 14
 
-func (j *addJob) run(e *engine.Engine) {
-	if len(j.from) == 0 && j.to == nil {
-		return
-	}
-	e.Lock()
-	defer e.Unlock()
-	n := size(j.params)
-	e.Run(j, (n+addedAtOnce-1)/addedAtOnce, engine.ElementFlops(n*(len(j.from)+1)))
-}
-
-// Run adds a chunk of the vector of all parameters.
+// Run adds a chunk.
 func (j *addJob) Run(worker *engine.Worker, task int) {
-	lo, hi := task*addedAtOnce, (task+1)*addedAtOnce
+	lo := j.lo + task*addedAtOnce
+	hi := min(lo+addedAtOnce, j.hi)
+	first := 0 // number of a tensor
 	for _, p := range j.params {
-		if a, b := max(lo, 0), min(hi, len(p.Grad)); a < b {
+		if a, b := max(lo-first, 0), min(hi-first, len(p.Grad)); a < b {
 			g := p.Grad[a:b]
 			for _, x := range j.from {
-				worker.Add(g, x[task*addedAtOnce+a-lo:][:len(g)], g)
+				worker.Add(g, x[first+a:first+b], g)
 			}
 			if j.to != nil {
-				copy(j.to[task*addedAtOnce+a-lo:], g)
+				copy(j.to[first+a:first+b], g)
 			}
 		}
-		lo, hi = lo-len(p.Grad), hi-len(p.Grad)
+		first += len(p.Grad)
 	}
 }
 
@@ -167,22 +180,23 @@ func (s *Trainer) gradients(all rows) (float64, error) {
 	case n == 1:
 		return s.gradientsOf(all), nil
 	}
-	f := s.sum(span{0, n}, all, nil)
+	f := s.sum(span{0, n}, all)
 	s.nll, s.score, s.tally.Sums = f.nll, f.score, f.sums
 	return f.loss, nil
 }
 
-// sum computes the gradients of some pieces of a whole minibatch and adds them, to whole, too, unless that is nil.
-func (s *Trainer) sum(pieces span, all rows, whole []float32) (f figures) {
+// sum computes the gradients of some pieces of a whole minibatch and adds them.
+func (s *Trainer) sum(pieces span, all rows) (f figures) {
 	if s.m.Config.joint() {
-		return s.jointSum(pieces, all, whole)
+		return s.jointSum(pieces, all)
 	}
 	for i := pieces.lo; i < pieces.hi; i++ {
+		s.last = i == pieces.hi-1
 		f = s.piece(i, all)
 		s.profile.enter(PhasePieces)
 		f = s.tree.add(s.e, i-pieces.lo, pieces.hi-pieces.lo, f)
 	}
-	s.tree.copy(s.e, whole)
+	s.last = false
 	return f
 }
 
@@ -204,7 +218,7 @@ func clearGradients(params []*Param) {
 }
 
 // jointSum is sum for pieces that climb together.
-func (s *Trainer) jointSum(pieces span, all rows, whole []float32) (f figures) {
+func (s *Trainer) jointSum(pieces span, all rows) (f figures) {
 	c, p, e := s.m.Config, s.m.potential, s.e
 	first, _ := c.pieceOf(pieces.lo, all.Of)
 	s.cuts = append(s.cuts[:0], 0)
@@ -215,7 +229,6 @@ func (s *Trainer) jointSum(pieces span, all rows, whole []float32) (f figures) {
 	n := len(s.cuts) - 1
 	if s.cuts[n] == 0 {
 		clearGradients(s.params)
-		s.tree.copy(e, whole)
 		return figures{}
 	}
 	clean, x := s.climb(all.part(first, first+s.cuts[n], 0))
@@ -259,7 +272,6 @@ func (s *Trainer) jointSum(pieces span, all rows, whole []float32) (f figures) {
 		s.profile.enter(PhasePieces)
 		f = tree.add(e, i, n, g)
 	}
-	s.tree.copy(e, whole)
 	s.profile.ascended()
 	return f
 }

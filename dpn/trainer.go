@@ -50,6 +50,7 @@ type Trainer struct {
 	denoised engine.Matrix
 
 	tree tree // of the gradients of pieces
+	last bool // the running piece is the last one that is added here
 
 	// Of pieces that climb together.
 	headTree tree
@@ -117,6 +118,7 @@ func newTrainer(m *Model, e *engine.Engine, comm mpi.Comm) *Trainer {
 		}
 		p.PrepareGradient()
 	}
+	s.tape.Enter = s.enterLayer
 	b, d := c.pieceRows(c.Batch), m.Dim()
 	if pieces := s.prepare(comm); c.joint() {
 		b = min(b*pieces, c.Batch)
@@ -211,6 +213,9 @@ func (s *Trainer) exact(r rows) float64 {
 	loss += s.densities(r)
 	s.profile.enter(PhaseSums)
 	m.potential.Gradients(e)
+	if s.last && s.team != nil {
+		s.sendFirst()
+	}
 	m.extractor.Backward(e, &s.tape, engine.Matrix{}, v)
 	s.profile.enter(PhaseOther)
 	return loss

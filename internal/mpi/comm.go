@@ -25,6 +25,9 @@ type Comm interface {
 	// the other rank receives, so all requests of an exchange are begun before the first is waited for.
 	Wait(r Request) error
 
+	// Progress lets messages on their way go on, without waiting: a library of MPI may move them only in calls.
+	Progress()
+
 	// OnSlow sets what Wait calls while it waits for a rank: after SlowAfter, and then each time that twice as
 	// much time has passed. Ranks of one process are not watched.
 	OnSlow(f func(rank int, waited time.Duration))

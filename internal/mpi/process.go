@@ -197,8 +197,7 @@ func (p *endpoint) Abort(reason string) {
 	C.progress()
 }
 
-// progress lets the messages of Abort go out.
-func (p *endpoint) progress() {
+func (p *endpoint) Progress() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	C.progress()

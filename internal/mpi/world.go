@@ -17,7 +17,6 @@ type World struct {
 // process is what the binding of MPI does beside a Comm.
 type process interface {
 	name(rank int) string
-	progress()
 	finish() error
 	exit(status int)
 }
@@ -45,7 +44,7 @@ func (w *World) Finish() error {
 // Linger waits, while messages of Abort go out, to be ended by another rank.
 func (w *World) Linger(d time.Duration) {
 	for begun := time.Now(); time.Since(begun) < d; time.Sleep(10 * time.Millisecond) {
-		w.progress()
+		w.Progress()
 	}
 }
 
