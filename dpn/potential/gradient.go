@@ -44,8 +44,8 @@ func (p *Potential) Sums(e *engine.Engine, tr *ascent.Trajectory, lo, hi int) {
 // SumsPieces reports whether SumPieces can be called, and is as quick as Sums for each piece.
 func (p *Potential) SumsPieces(e *engine.Engine) bool { return p.mixture.SumsPieces(e) }
 
-// SumPieces sets the gradient of the tensors to the sum of what Sums, and then Gradients, give for each piece, which has the
-// rows from one of cuts to the next, by the tree of num.TreeStep.
+// SumPieces sets the gradient of the tensors to the sum of what Sums, and then Gradients, give for each piece, by the
+// tree of num.TreeStep. A piece has the rows from one of cuts to the next.
 func (p *Potential) SumPieces(e *engine.Engine, tr *ascent.Trajectory, cuts []int) {
 	p.mixture.SumPieces(e, p.Alpha(), p.form.factors(), tr, cuts, p.grad)
 	slope := softplusSlope(p.Alpha())

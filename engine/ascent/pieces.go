@@ -9,16 +9,16 @@ import (
 	"dpnbench/engine/num"
 )
 
-// SumsPieces reports whether SumPieces can be called on m and is as quick on e as a call of Sums for each piece: if each
-// component has a P_i, and there are at least two for each thread.
+// SumsPieces reports whether SumPieces can be called on m and is as quick on e as a call of Sums for each piece: if
+// each component has a P_i, and there are at least two for each thread.
 func (m *Mixture) SumsPieces(e *engine.Engine) bool {
 	p, ok := m.precision.(*dense)
 	return ok && !p.tied() && m.K >= 2*e.Threads()
 }
 
-// SumPieces sets grad to the sum of what Sums gives for each piece of the rows, by the tree of num.TreeStep: piece n has
-// the rows cuts[n] to cuts[n+1]-1. Instead of grad.Alpha it sets grad.Alphas. A thread makes and adds the gradients of a
-// component one after the other, so that A_i and its gradient are read once from memory.
+// SumPieces sets grad to the sum of what Sums gives for each piece of the rows, by the tree of num.TreeStep: piece n
+// has the rows cuts[n] to cuts[n+1]-1. Instead of grad.Alpha it sets grad.Alphas. A thread makes and adds the gradients
+// of a component one after the other, so that A_i and its gradient are read once from memory.
 func (m *Mixture) SumPieces(
 	e *engine.Engine, alpha float32, a []float32, tr *Trajectory, cuts []int, grad *Gradient,
 ) {
