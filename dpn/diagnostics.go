@@ -59,74 +59,122 @@ func (m *Model) sample(s *dataset.Set) *dataset.Set {
 	return s.Pick(order[:min(s.Len(), 128, max(s.Len()/100, 16))])
 }
 
-// diagnose measures what concerns the ascents of the images of s.
-func (m *Model) diagnose(ctx context.Context, e *engine.Engine, s *dataset.Set) (d Diagnostics, err error) {
+// diagnose measures what concerns the ascents of the images of s, which the ranks of by divide.
+func (m *Model) diagnose(ctx context.Context, e *engine.Engine, by potential.Division, s *dataset.Set) (d Diagnostics,
+	err error) {
 	p := m.potential
-	lambda, err := p.Steepest(ctx, e.Threads())
+	lambda, err := p.SteepestBy(ctx, e.Threads(), by)
 	if err != nil {
 		return d, err
 	}
 	d.AlphaLambda = float64(p.Alpha()) * lambda
-	x, err := m.Features(ctx, e, s)
-	if err != nil {
-		return d, err
+	w := walked{steps: m.Config.Steps, components: p.K, first: engine.NewMatrix(p.K, 0), last: engine.NewMatrix(p.K, 0)}
+	lo, hi := by.Own(s.Len())
+	x, err := m.blocks(ctx, e, m.Input(s), imageRange{lo, hi}, 0, nil)
+	if err == nil && lo < hi {
+		err = p.Walk(ctx, e, p.Alpha(), w.steps, x, w.visit)
 	}
-	before, pairs, rising := make([]float32, x.Rows), 0, 0
-	err = p.Walk(ctx, e, p.Alpha(), m.Config.Steps, x, func(t int, _ engine.Matrix, phi []float32, r engine.Matrix) {
-		if t == 0 {
-			d.EntropyFirst, d.ActiveFirst, d.StrongFirst = spread(r)
-		} else {
-			for b := range phi {
-				pairs++
-				if potential.Rises(x.Cols, float64(before[b]), float64(phi[b])) {
-					rising++
-				}
-			}
-		}
-		copy(before, phi)
-		if t == m.Config.Steps {
-			d.EntropyLast, d.ActiveLast, d.StrongLast = spread(r)
-			d.EffectiveComponents = effectiveComponents(r)
-		}
+	sum, err := by.Sum(ctx, err, s.Len(), w.size(), func(_, first, last int, sum []float64) {
+		w.add(first-lo, last-lo, sum)
 	})
-	d.Rising = 1
-	if pairs > 0 {
-		d.Rising = float64(rising) / float64(pairs)
+	if err == nil {
+		w.read(sum, max(s.Len(), 1), &d)
 	}
 	return d, err
 }
 
-// spread returns the means over the columns of r (k x n) of their entropy and of how many
-// components are above 2^-24 and above 0.01. What is not a number counts as 0.
-func spread(r engine.Matrix) (mean, active, many float64) {
-	for b := range r.Cols {
-		if h := potential.Entropy(r, b); h > 0 {
-			mean += h
-		}
-	}
-	for _, v := range r.Data {
-		if v > 0x1p-24 {
-			active++
-		}
-		if v > usedR {
-			many++
-		}
-	}
-	n := float64(max(r.Cols, 1))
-	return mean / n, active / n, many / n
+// walked is what the ascents of some images show.
+type walked struct {
+	steps, components int
+
+	first, last engine.Matrix // responsibilities at x_0 and x_n, k x n
+	phi         []float32     // at the step before
+	rising      []float64     // by image: steps on which phi rises
 }
 
-// effectiveComponents returns the exponential of the entropy of the mean of the columns of r.
-func effectiveComponents(r engine.Matrix) float64 {
-	sums := make([]float64, r.Rows)
-	var all, entropy float64
-	for i := range sums {
-		for _, v := range r.Row(i) {
-			if v > 0 {
-				sums[i] += float64(v)
+func (w *walked) visit(t int, x engine.Matrix, phi []float32, r engine.Matrix) {
+	if t == 0 {
+		w.first, w.rising = copied(r), make([]float64, len(phi))
+	} else {
+		for b, v := range phi {
+			if potential.Rises(x.Cols, float64(w.phi[b]), float64(v)) {
+				w.rising[b]++
 			}
 		}
-		all += sums[i]
+	}
+	w.phi = append(w.phi[:0], phi...)
+	if t == w.steps {
+		w.last = copied(r)
+	}
+}
+
+func copied(r engine.Matrix) engine.Matrix {
+	c := engine.NewMatrix(r.Rows, r.Cols)
+	for i := range r.Rows {
+		copy(c.Row(i), r.Row(i))
+	}
+	return c
+}
+
+// size is how many numbers add adds.
+func (w *walked) size() int { return 7 + w.components }
+
+// add adds what images lo to hi-1 show: at x_0 and at x_n entropies and numbers of active and strong
+// components, then the rising steps, and by component the responsibilities at x_n.
+func (w *walked) add(lo, hi int, sum []float64) {
+	k := w.components
+	first, last := w.first.Slice(0, k, lo, hi), w.last.Slice(0, k, lo, hi)
+	spread(first, sum[:3])
+	spread(last, sum[3:6])
+	for _, n := range w.rising[lo:hi] {
+		sum[6] += n
+	}
+	for i := range k {
+		for _, v := range last.Row(i) {
+			if v > 0 {
+				sum[7+i] += float64(v)
+			}
+		}
+	}
+}
+
+// read sets d to what the sums over n images say.
+func (w *walked) read(sum []float64, n int, d *Diagnostics) {
+	mean := func(i int) float64 { return sum[i] / float64(n) }
+	d.EntropyFirst, d.ActiveFirst, d.StrongFirst = mean(0), mean(1), mean(2)
+	d.EntropyLast, d.ActiveLast, d.StrongLast = mean(3), mean(4), mean(5)
+	if d.Rising = 1; w.steps > 0 {
+		d.Rising = sum[6] / float64(n*w.steps)
+	}
+	d.EffectiveComponents = effectiveComponents(sum[7:])
+}
+
+// spread adds the entropies of the columns of r (k x n), and how many components are above 2^-24 and above usedR. What
+// is not a number counts as 0.
+func spread(r engine.Matrix, sum []float64) {
+	for b := range r.Cols {
+		if h := potential.Entropy(r, b); h > 0 {
+			sum[0] += h
+		}
+	}
+	for i := range r.Rows {
+		for _, v := range r.Row(i) {
+			if v > 0x1p-24 {
+				sum[1]++
+			}
+			if v > usedR {
+				sum[2]++
+			}
+		}
+	}
+}
+
+// effectiveComponents returns the exponential of the entropy of the mean responsibilities, of which these are the sums
+// by component.
+func effectiveComponents(sums []float64) float64 {
+	var all, entropy float64
+	for _, v := range sums {
+		all += v
 	}
 	for _, v := range sums {
 		if p := float32(v / all); p > 0 {

@@ -38,12 +38,15 @@ func TestSpread(t *testing.T) {
 		{columns([]float32{0.999, 1}, []float32{0.001, 1e-8}), 0.00395, 1.5, 1, 1.0043},
 		{columns([]float32{nan}, []float32{nan}), 0, 0, 0, 1},
 	} {
-		entropy, active, many := spread(c.r)
-		if serve := effectiveComponents(c.r); !(math.Abs(entropy-c.entropy) <= 1e-5) || active != c.active ||
-			many != c.many ||
-			!(math.Abs(serve-c.serve) <= 1e-3) {
-			t.Errorf("%v: entropy %v, %v active, %v strong, %v effective, want %+v", c.r.Data, entropy, active, many,
-				serve, c)
+		var d Diagnostics
+		w := walked{components: c.r.Rows, first: c.r, last: c.r, rising: make([]float64, c.r.Cols)}
+		sum := make([]float64, w.size())
+		w.add(0, c.r.Cols, sum)
+		w.read(sum, max(c.r.Cols, 1), &d)
+		if !(math.Abs(d.EntropyFirst-c.entropy) <= 1e-5) || d.EntropyLast != d.EntropyFirst ||
+			d.ActiveFirst != c.active || d.StrongFirst != c.many ||
+			!(math.Abs(d.EffectiveComponents-c.serve) <= 1e-3) {
+			t.Errorf("%v: %+v, want %+v", c.r.Data, d, c)
 		}
 	}
 }
@@ -65,7 +68,7 @@ func TestDiagnose(t *testing.T) {
 	}
 	m.potential.SetAlpha(float32(2.3 / lambda))
 	s := m.sample(d.Train)
-	got, err := m.diagnose(ctx, e, s)
+	got, err := m.diagnose(ctx, e, c.alone(), s)
 	if err != nil {
 		t.Fatal(err)
 	}

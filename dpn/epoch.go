@@ -9,7 +9,6 @@ import (
 
 	"dpnbench/dpn/internal/stream"
 	"dpnbench/dpn/layer"
-	"dpnbench/engine"
 	"dpnbench/engine/ascent"
 	"dpnbench/engine/num"
 	"dpnbench/internal/linalg"
@@ -172,7 +171,7 @@ func (f *fitting) measure(ctx context.Context, all int, p *pass) (h Epoch, err e
 			return h, &NotDefiniteError{Epoch: number, Tensor: tensor, Problem: problem}
 		}
 	}
-	err = f.diagnose(ctx, p)
+	err = f.diagnose(ctx, f.ranks(), p)
 	h.Diagnostics = p.diagnostics
 	return h, err
 }
@@ -258,42 +257,6 @@ func (f *fitting) sound(ctx context.Context, number int) error {
 		err = &NotFiniteError{Epoch: number, Update: f.Updates, What: "loss at the end of the epoch"}
 	}
 	return err
-}
-
-// validate evaluates the model on the validation images, in pieces as those of a minibatch.
-func (f *fitting) validate(ctx context.Context) (Score, error) {
-	n := f.m.Config.Shards
-	pieces := make([]layer.Sums, n)
-	err := error(nil)
-	mine := f.step.pieces()
-	for i := mine.lo; i < mine.hi && err == nil; i++ {
-		pieces[i], err = f.validatePiece(ctx, i)
-	}
-	if err = f.shareSums(ctx, err, pieces); err != nil {
-		return Score{}, err
-	}
-	sums := newTree(nil, n)
-	var all figures
-	for i, piece := range pieces {
-		all = sums.add(f.e, i, n, figures{sums: piece})
-	}
-	return all.sums.Score(), nil
-}
-
-// validatePiece returns the sums of piece i.
-func (f *fitting) validatePiece(ctx context.Context, i int) (layer.Sums, error) {
-	var t layer.Tally
-	if f.m.Config.Balance {
-		t.Weights = f.step.classWeights(f.train)
-	}
-	lo, hi := f.m.Config.pieceOf(i, f.val.Len())
-	val := f.val.Slice(lo, hi)
-	if !f.m.Config.denoisesOnce() {
-		_, err := Ensemble{f.m}.tally(ctx, f.e, val, []Input{f.m.Input(val)}, &t, nil)
-		return t.Sums, err
-	}
-	t.Add(f.e, f.m.Logits(f.e, part(f.denoisedVal, lo, hi)), val.Labels, engine.Matrix{}, 0)
-	return t.Sums, nil
 }
 
 // median returns the middle of x, or 0 of nothing: JSON has no NaN.

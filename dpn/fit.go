@@ -27,6 +27,9 @@ type FitOptions struct {
 
 	Validation *dataset.Set // images of Config.ValData, if that is set
 
+	Final bool         // evaluate the model that training leaves: FitResult.Final
+	Test  *dataset.Set // on these labelled samples, unless nil, beside the validation samples
+
 	// Stale are files of an earlier run: they are removed when this one is saved first, and not before.
 	Stale []string
 
@@ -42,6 +45,7 @@ type FitOptions struct {
 	OnEpoch   func(Epoch)                       // after each finished epoch
 	OnStep    func(done, all int, loss float64) // after each update
 	OnSave    func(epochs, updates int)         // after each save that succeeds; both are finished
+	OnFinal   func()                            // before the evaluation of Final
 	Log       *slog.Logger                      // what else happens, each Warning among it; nil: nothing is logged
 }
 
@@ -54,6 +58,7 @@ type FitResult struct {
 	Init    *InitResult         // of the centres; nil when training was resumed
 	EM      *potential.EMResult // also when it was resumed; nil unless Config.Init asks for it
 	Already bool                // nothing was left to train: an earlier call had finished
+	Final   *FinalScores        // nil then, with an error, and without FitOptions.Final
 	// before the first epoch: centres, and denoised features if they never change; of all calls
 	PrepareSeconds float64
 	Seconds        float64 // of all epochs, and of that
@@ -223,7 +228,12 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 	if err == nil {
 		err = f.measureUnknown(ctx)
 	}
+	var final *FinalScores
+	if err == nil && !already && f.opt.Final {
+		final, err = f.evaluate(ctx)
+	}
 	r := f.result()
+	r.Final = final
 	var unsaved *UnsavedError
 	ended := err == nil || errors.As(err, &unsaved) && unsaved.Finished
 	r.Already, r.Stopped = already, ended && f.Updates < all

@@ -297,3 +297,53 @@ func TestRoots(t *testing.T) {
 		}
 	}
 }
+
+// TestRanksFinal evaluates the model that training leaves by several ranks: what one process finds, and what Score does
+// but for roundings.
+func TestRanksFinal(t *testing.T) {
+	e := newEngine(t, engine.WithThreads(1))
+	for _, name := range []string{"linear", "published"} { // published: denoised features are computed once
+		r := newCheckpointRun(t, e, checkpointCases()[name])
+		r.c.Shards, r.c.Epochs, r.c.Balance = 8, 1, true
+		evaluations := 0
+		final := func() (*Model, *FinalScores) {
+			m, res, err := r.fit(context.Background(), FitOptions{Final: true, Test: r.d.Test,
+				OnFinal: func() { evaluations++ }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m, res.Final
+		}
+		m, want := final()
+		val, err := m.Validation(r.d.Train)
+		if err != nil {
+			t.Fatal(err)
+		}
+		test, err := m.Score(context.Background(), e, r.d.Test)
+		if err != nil {
+			t.Fatal(err)
+		}
+		score, classes, err := m.ScoreClasses(context.Background(), e, val)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text(t, want.ByClass) != text(t, classes) {
+			t.Errorf("%s: classes %+v, want %+v", name, want.ByClass, classes)
+		}
+		for _, v := range [][2]*Score{{want.Test, &test}, {want.Validation, &score}} {
+			got, want := *v[0], *v[1]
+			if !(math.Abs(got.Loss-want.Loss) <= 1e-12*want.Loss) || got.Accuracy != want.Accuracy ||
+				got.Samples != want.Samples {
+				t.Errorf("%s: scores %+v, want %+v", name, got, want)
+			}
+		}
+		for _, r.ranks = range []int{1, 3, 8} {
+			if _, got := final(); text(t, got) != text(t, want) {
+				t.Errorf("%s, %d ranks: %s, want %s", name, r.ranks, text(t, got), text(t, want))
+			}
+		}
+		if evaluations != 4 {
+			t.Errorf("%d evaluations", evaluations)
+		}
+	}
+}

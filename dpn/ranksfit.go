@@ -11,7 +11,6 @@ import (
 	"math"
 	"slices"
 
-	"dpnbench/dpn/layer"
 	"dpnbench/internal/mpi"
 )
 
@@ -29,7 +28,7 @@ func (m *Model) rankOptions(opt FitOptions) (FitOptions, error) {
 		return opt, badSetting("shards", m.Config.Shards, fmt.Sprintf("expected at least the number of ranks, %d",
 			c.Size()))
 	case c.Rank() > 0:
-		opt = FitOptions{Comm: c, Resume: opt.Resume, Validation: opt.Validation}
+		opt = FitOptions{Comm: c, Resume: opt.Resume, Validation: opt.Validation, Final: opt.Final, Test: opt.Test}
 	}
 	return opt, nil
 }
@@ -159,42 +158,9 @@ func (f *fitting) await() {
 	}
 }
 
-// pieces returns the pieces that this process computes.
-func (s *Trainer) pieces() span {
-	n := s.m.Config.Shards
-	if t := s.team; t != nil {
-		return t.span(t.rank, n)
-	}
-	return span{0, n}
-}
-
 // span returns the pieces of n that a rank computes.
 func (t *team) span(rank, n int) span {
 	return span{rank * n / t.comm.Size(), (rank + 1) * n / t.comm.Size()}
-}
-
-// shareSums completes the sums of all pieces by those of other ranks.
-func (f *fitting) shareSums(ctx context.Context, err error, pieces []layer.Sums) error {
-	t := f.step.team
-	if t == nil {
-		return err
-	}
-	words := make([]uint64, 0, 3*len(pieces))
-	for _, p := range pieces {
-		words = append(words, uint64(p.Samples), uint64(p.Right), math.Float64bits(p.Loss))
-	}
-	all, err := f.tell(ctx, err, words...)
-	if err != nil {
-		return err
-	}
-	for r, words := range all {
-		s := t.span(r, len(pieces))
-		for i := s.lo; i < s.hi; i++ {
-			w := words[3*i:]
-			pieces[i] = layer.Sums{Samples: int(w[0]), Right: int(w[1]), Loss: math.Float64frombits(w[2])}
-		}
-	}
-	return nil
 }
 
 // compare stops training if the weights of the ranks differ, which only an error of a machine explains, or messages

@@ -8,10 +8,12 @@ import (
 	"strconv"
 
 	"dpnbench/dataset"
+	"dpnbench/dpn/potential"
 	"dpnbench/dpn/safetensors"
 	"dpnbench/dpn/uncertainty"
 	"dpnbench/engine"
 	"dpnbench/internal/linalg"
+	"dpnbench/internal/mpi"
 )
 
 // metaUnknown is the key of Model.UnknownBelow in the metadata of a model file.
@@ -20,23 +22,31 @@ const metaUnknown = "unknown_below"
 // MeasureUnknown sets UnknownBelow by samples that the model was not trained on, those of Validation or of
 // Config.ValData. They need no labels.
 func (m *Model) MeasureUnknown(ctx context.Context, e *engine.Engine, s *dataset.Set) error {
+	return m.measureUnknown(ctx, e, potential.Alone, s)
+}
+
+// measureUnknown is MeasureUnknown by ranks that divide the samples.
+func (m *Model) measureUnknown(ctx context.Context, e *engine.Engine, by potential.Division, s *dataset.Set) error {
 	if s.Len() == 0 {
 		return errors.New("no validation samples")
 	}
 	if err := m.CheckSet(s); err != nil {
 		return err
 	}
-	phi, in := make([]float32, 0, s.Len()), m.Input(s)
-	for lo := 0; lo < s.Len(); lo += evalRows {
-		x, err := m.blocks(ctx, e, in, imageRange{lo, min(lo+evalRows, s.Len())}, 0, nil)
-		if err != nil {
-			return err
+	phi, in := make([]float32, s.Len()), m.Input(s)
+	first, last := by.Own(s.Len())
+	var err error
+	for lo := first; lo < last && err == nil; lo += evalRows {
+		hi := min(lo+evalRows, last)
+		var x engine.Matrix
+		if x, err = m.blocks(ctx, e, in, imageRange{lo, hi}, 0, nil); err == nil {
+			var some []float32
+			some, err = m.potentials(e, x, lo, s.Sample())
+			copy(phi[lo:hi], some)
 		}
-		some, err := m.potentials(e, x, lo, s.Sample())
-		if err != nil {
-			return err
-		}
-		phi = append(phi, some...)
+	}
+	if err := by.Gather(ctx, err, s.Len(), mpi.Bytes(phi)); err != nil {
+		return err
 	}
 	slices.Sort(phi)
 	limit := phi[len(phi)-uncertainty.AcceptedOf(len(phi))]
@@ -76,7 +86,7 @@ func (f *fitting) measureUnknown(ctx context.Context) error {
 	if f.val.Len() == 0 {
 		return nil
 	}
-	if err := f.m.MeasureUnknown(ctx, f.e, f.val); err != nil {
+	if err := f.m.measureUnknown(ctx, f.e, f.ranks(), f.val); err != nil {
 		if errors.As(err, new(*OutputError)) {
 			f.opt.Log.Warn(err.Error() + ": no threshold for unknown samples")
 			return nil

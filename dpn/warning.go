@@ -132,7 +132,7 @@ func (m *Model) unconverged(history []Epoch) []Warning {
 // begin diagnoses the model that training begins with, and begins the first epoch.
 func (f *fitting) begin(ctx context.Context) error {
 	p := newPass(f.m.Config.Components)
-	if err := f.diagnose(ctx, p); err != nil {
+	if err := f.diagnose(ctx, f.ranks(), p); err != nil {
 		return err
 	}
 	f.Start = p.diagnostics.EntropyFirst
@@ -146,10 +146,10 @@ func (f *fitting) begin(ctx context.Context) error {
 }
 
 // diagnose completes the diagnostics of a pass.
-func (f *fitting) diagnose(ctx context.Context, p *pass) error {
+func (f *fitting) diagnose(ctx context.Context, by potential.Division, p *pass) error {
 	c := f.m.Config
 	if f.fixed == nil || c.Gradient == "exact" { // otherwise only the classifier learns
-		d, err := f.m.diagnose(ctx, f.e, f.sample)
+		d, err := f.m.diagnose(ctx, f.e, by, f.sample)
 		if err != nil {
 			return err
 		}
@@ -176,8 +176,9 @@ func (f *fitting) diagnose(ctx context.Context, p *pass) error {
 }
 
 // explain warns of the causes of a number that is not finite, as far as they can be measured.
+// Each rank measures all: it is not certain that the others are here, too.
 func (f *fitting) explain(ctx context.Context, p *pass) {
-	if f.diagnose(ctx, p) == nil {
+	if f.diagnose(ctx, f.m.Config.alone(), p) == nil {
 		f.warn(f.news(p))
 	}
 }

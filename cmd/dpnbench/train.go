@@ -316,11 +316,12 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 	if t.profiled {
 		t.profile = new(dpn.Profile)
 	}
-	res, failed := t.fit(ctx, e, m, data, t.fitOptions(c, trained, m.Shape.Samples()))
+	opt := t.fitOptions(c, trained, m.Shape.Samples())
+	opt.Final, opt.Test = true, data.Test
+	res, failed := t.fit(ctx, e, m, data, opt)
 	if failed == nil && t.rank() > 0 {
 		return nil, nil
 	}
-	t.phase("evaluate")
 	var unsaved *dpn.UnsavedError
 	var other *mpi.RankError
 	if errors.As(failed, &unsaved) || errors.As(failed, &other) {
@@ -411,6 +412,7 @@ func (t *training) fitOptions(c dpn.Config, samples int, noun string) dpn.FitOpt
 		CheckpointUpdates:  t.every,
 		CheckpointInterval: time.Duration(t.minutes * float64(time.Minute)),
 		Profile:            t.profile,
+		OnFinal:            func() { t.phase("evaluate") },
 		OnEM:               t.laterPhase("EM"),
 		OnPrepare:          t.laterPhase("denoise"),
 		OnEpoch: func(h dpn.Epoch) {
@@ -452,23 +454,24 @@ func (t *training) again() string {
 func (t *training) evaluate(ctx context.Context, e *engine.Engine, m *dpn.Model, data *dataset.Data,
 	res *dpn.FitResult) (*trainResult, error) {
 	c := m.Config
-	score := dpn.Score{Loss: math.NaN(), Accuracy: math.NaN()}
-	if data.Test != nil && data.Test.Len() > 0 {
-		var err error
-		if score, err = m.Score(ctx, e, data.Test); err != nil {
+	final := res.Final
+	if final == nil {
+		t.phase("evaluate")
+		val, err := t.validation(m, data)
+		if err != nil {
+			return nil, err
+		}
+		if final, err = m.FinalScores(ctx, e, val, data.Test); err != nil {
 			return nil, err
 		}
 	}
-	val, err := t.validation(m, data)
-	if err != nil {
-		return nil, err
+	score := dpn.Score{Loss: math.NaN(), Accuracy: math.NaN()}
+	if final.Test != nil {
+		score = *final.Test
 	}
 	var validation *classScores
-	if val.Len() > 0 {
-		validation = &classScores{}
-		if validation.Score, validation.ByClass, err = m.ScoreClasses(ctx, e, val); err != nil {
-			return nil, err
-		}
+	if final.Validation != nil {
+		validation = &classScores{*final.Validation, final.ByClass}
 	}
 	r := &trainResult{
 		Validation: validation,
