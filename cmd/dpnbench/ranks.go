@@ -66,6 +66,9 @@ func (a *app) leaveRanks(status int) int {
 	var other *mpi.RankError
 	if !errors.As(a.failure, &other) {
 		other = &mpi.RankError{Rank: w.Rank(), Reason: oneLine(a.failure)}
+		if status == exitInterrupted {
+			other.Reason = mpi.Interrupted
+		}
 		w.Abort(other.Reason)
 	}
 	if w.Rank() == 0 {

@@ -156,6 +156,34 @@ func TestMPIUnsaved(t *testing.T) {
 	}
 }
 
+// TestMPIEarly tells one of two ranks to end while it reads the data, or a moment later: all end as interrupted.
+func TestMPIEarly(t *testing.T) {
+	t.Setenv("DPNBENCH_TEST_OF", strconv.Itoa(os.Getpid()))
+	data := t.TempDir()
+	idx(t, data, 20000) // 16 MB
+	for victim := range 2 {
+		l := launch(t, 2, []string{"train", "--preset", "compact", "--data", data, "--epochs", "1000000", "--threads", "1",
+			"--quiet", "--out", filepath.Join(t.TempDir(), "run")})
+		pid := l.ranks(t, 2)[victim]
+		until(t, "data read", func() bool {
+			io, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
+			var read int
+			if _, scanErr := fmt.Sscanf(string(io), "rchar: %d", &read); err != nil || scanErr != nil {
+				t.Fatal(err, scanErr)
+			}
+			return read > 8e6
+		})
+		syscall.Kill(pid, syscall.SIGTERM)
+		err := l.Wait()
+		var exit *exec.ExitError
+		lines := slices.DeleteFunc(l.lines(), func(s string) bool { return strings.Contains(s, "stopping after") })
+		if !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted || len(lines) != 1 ||
+			!strings.HasPrefix(lines[0], "dpnbench: interrupted") {
+			t.Errorf("rank %d: %v\n%s", victim, err, l.out.text())
+		}
+	}
+}
+
 // TestMPIEnds ends ranks in the middle of a training.
 func TestMPIEnds(t *testing.T) {
 	t.Setenv("DPNBENCH_TEST_OF", strconv.Itoa(os.Getpid()))

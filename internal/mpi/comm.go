@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"context"
 	"fmt"
 	"time"
 	"unsafe"
@@ -54,6 +55,13 @@ type RankError struct {
 }
 
 func (e *RankError) Error() string { return fmt.Sprintf("rank %d: %s", e.Rank, e.Reason) }
+
+// Interrupted is the reason of a rank that was told to stop. Its *RankError is context.Canceled to errors.Is.
+const Interrupted = "interrupted"
+
+func (e *RankError) Is(target error) bool {
+	return target == context.Canceled && e.Reason == Interrupted
+}
 
 // Bytes returns the memory of x, in this machine's byte order.
 func Bytes[T int32 | float32 | float64 | uint64](x []T) []byte {

@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -56,4 +57,16 @@ func TestRunFails(t *testing.T) {
 		}
 		return Barrier(c)
 	})
+}
+
+// TestInterrupted tells a rank that was told to stop from one that has failed.
+func TestInterrupted(t *testing.T) {
+	for reason, want := range map[string]bool{Interrupted: true, "broken": false} {
+		comms := Local(2)
+		comms[1].Abort(reason)
+		_, err := comms[0].Recv(1, nil)
+		if got := errors.Is(err, context.Canceled); got != want {
+			t.Errorf("%v: cancelled %v, want %v", err, got, want)
+		}
+	}
 }
