@@ -30,7 +30,8 @@ type Comm interface {
 	Progress()
 
 	// OnSlow sets what Wait calls while it waits for a rank: after SlowAfter, and then each time that twice as
-	// much time has passed. Ranks of one process are not watched.
+	// much time has passed. If a process of this machine is stopped, it is told the rank of that: the other one may
+	// itself wait for it. Ranks of one process are not watched.
 	OnSlow(f func(rank int, waited time.Duration))
 
 	// Abort makes the running and later calls of all other ranks fail with a *RankError that has this rank and reason,

@@ -51,12 +51,34 @@ func lost(all []identity, rank int) error {
 
 // ended says whether a process has ended, also if its parent has not asked for its status yet.
 func ended(pid int) bool {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
+	switch state(pid) {
+	case 0:
 		return unix.Kill(pid, 0) == unix.ESRCH
+	case 'Z', 'X':
+		return true
 	}
-	rest := stat[bytes.LastIndexByte(stat, ')')+1:]
-	return bytes.HasPrefix(rest, []byte(" Z")) || bytes.HasPrefix(rest, []byte(" X"))
+	return false
+}
+
+// state returns the state of a process as Linux names it, or 0 if it is not known.
+func state(pid int) byte {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	after := bytes.LastIndexByte(stat, ')') + len(") ")
+	if err != nil || after >= len(stat) {
+		return 0
+	}
+	return stat[after]
+}
+
+// stopped returns a rank of this machine whose process is stopped (SIGSTOP), or that rank which is waited for: it may
+// itself wait for the other one.
+func stopped(all []identity, rank, waitedFor int) int {
+	for i := range all {
+		if o := &all[i]; o.machine == all[rank].machine && state(int(o.pid)) == 'T' {
+			return i
+		}
+	}
+	return waitedFor
 }
 
 // share is the number of threads for a rank: the CPUs that it may use, divided among the ranks that may use the same.

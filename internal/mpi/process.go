@@ -130,7 +130,7 @@ func (p *endpoint) Wait(r Request) error {
 		if waited > slow {
 			slow *= 2
 			if p.onSlow != nil {
-				p.onSlow(t.other, waited)
+				p.onSlow(stopped(p.all, p.rank, t.other), waited)
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"regexp"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -105,6 +106,35 @@ var tasks = map[string]func(w *World) error{
 		}
 		return w.Finish()
 	},
+	"stopped": func(w *World) error {
+		w.OnSlow(func(rank int, _ time.Duration) {
+			fmt.Printf("rank %d waits for rank %d\n", w.Rank(), rank)
+			if w.Rank() == 0 {
+				syscall.Kill(int(w.Comm.(*endpoint).all[rank].pid), syscall.SIGCONT)
+			}
+		})
+		if err := chain(w); err != nil {
+			return err
+		}
+		return w.Finish()
+	},
+}
+
+// chain lets rank 0 wait for rank 1, which waits for rank 2, which has stopped once the others have begun.
+func chain(w *World) (err error) {
+	word := make([]byte, 1)
+	if w.Rank() == 2 {
+		for from := 0; from < 2 && err == nil; from++ {
+			err = receive(w, from, word)
+		}
+		syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	} else if err = send(w, word, func(int) int { return 2 }, 0, 1); err == nil {
+		err = receive(w, w.Rank()+1, word)
+	}
+	if w.Rank() > 0 && err == nil {
+		err = send(w, word, func(int) int { return w.Rank() - 1 }, 0, 1)
+	}
+	return err
 }
 
 // TestProcesses runs the suite in processes.
@@ -117,16 +147,17 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-// TestFailures checks what the other ranks hear of one that fails, is killed, or is slow.
+// TestFailures checks what the other ranks hear of one that fails, is killed, is slow, or is stopped.
 func TestFailures(t *testing.T) {
 	for task, want := range map[string]string{
 		"abort": "rank 0 says: rank 1: the disk is full\n",
 		// mpirun of MPICH may kill the other ranks before they know
-		"killed": `rank 0 says: rank 1: process \d+ on .* has ended|Killed \(signal 9\)`,
-		"slow":   "waits for rank 1\n",
+		"killed":  `rank 0 says: rank 1: process \d+ on .* has ended|Killed \(signal 9\)`,
+		"slow":    "waits for rank 1\n",
+		"stopped": "rank 0 waits for rank 2\n",
 	} {
 		out, err := mpirun(t, 3, task).CombinedOutput()
-		if !regexp.MustCompile(want).Match(out) || (err == nil) != (task == "slow") {
+		if !regexp.MustCompile(want).Match(out) || (err == nil) != strings.HasPrefix(task, "s") {
 			t.Errorf("%s: %v\n%s", task, err, out)
 		}
 	}
