@@ -26,10 +26,11 @@ func MNISTCNames() []string {
 }
 
 // sargolzaei is where the published rows come from.
-const sargolzaei = "Sargolzaei and Rueda, ICPR 2024, arXiv:2408.11309"
+const sargolzaei = "Sargolzaei and Rueda, ICPR 2024, arXiv:2408.11309 (levels not normalised as in training)"
 
 // PublishedMNISTC returns published rows: the CNN of PyTorch's MNIST example, which is the baseline of the
-// errors on MNIST-C, and the best one found of a classifier that has learned from clean images only.
+// errors on MNIST-C, and the best one found of a classifier that has learned from clean images only. Both were
+// evaluated on levels from 0 to 1, but trained on normalised ones: see docs/mnist-c.md.
 func PublishedMNISTC() []MNISTC {
 	return []MNISTC{
 		{"published CNN", sargolzaei, 0.9904, map[string]float64{
