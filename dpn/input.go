@@ -88,8 +88,8 @@ func (p *input) rows(w *engine.Worker, lo, hi int) {
 	}
 }
 
-// lookUp sets dst to what becomes of the levels. It loads eight of them at a time, which takes less than half as long as
-// one by one.
+// lookUp sets dst to what becomes of the levels. It loads eight of them at a time, which takes less than half as long
+// as one by one.
 func lookUp(dst []float32, levels []byte, table *[256]float32) {
 	for len(levels) >= 8 && len(dst) >= 8 {
 		v, to := binary.LittleEndian.Uint64(levels), (*[8]float32)(dst)

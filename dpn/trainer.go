@@ -53,9 +53,10 @@ type Trainer struct {
 	last bool // the running piece is the last one that is added here
 
 	// Of pieces that climb together.
-	headTree tree
-	cuts     []int // where each begins among the rows, and where the last one ends
-	figures  []figures
+	others    tree  // of the gradients that are not of the potential
+	cuts      []int // where each begins among the rows, and where the last one ends
+	figures   []figures
+	pieceTape layer.Tape
 
 	// step is that of the optimiser.
 	step func(e *engine.Engine, p *Param, data []float32, lr, clip float64)
@@ -122,7 +123,7 @@ func newTrainer(m *Model, e *engine.Engine, comm mpi.Comm) *Trainer {
 	b, d := c.pieceRows(c.Batch), m.Dim()
 	if pieces := s.prepare(comm); c.joint() {
 		b = min(b*pieces, c.Batch)
-		s.headTree = newTree(m.head.Params(), pieces)
+		s.others = newTree(append(m.head.Params(), m.extractor.Params()...), pieces)
 	}
 	s.x = engine.NewMatrix(b, m.Shape.Len())
 	s.f, s.v = engine.NewMatrix(b, d), engine.NewMatrix(b, d)

@@ -130,6 +130,18 @@ func (t *Tape) Value(i int) engine.Matrix {
 	return t.y[i]
 }
 
+// Rows makes part a tape of the rows [lo, hi) of t, for a backward pass through layers that look at nothing but x and y
+// of the forward pass, as Linear does, or are told (LayerNorm.SetRow).
+func (t *Tape) Rows(part *Tape, lo, hi int) {
+	rows := func(m engine.Matrix) engine.Matrix {
+		return engine.View(m.Data[lo*m.Cols:hi*m.Cols], hi-lo, m.Cols)
+	}
+	part.Enter, part.x, part.y = t.Enter, rows(t.x), part.y[:0]
+	for _, y := range t.y {
+		part.y = append(part.y, rows(y))
+	}
+}
+
 // Forward applies all layers to x. The result and the tape are valid until the next pass on the
 // same tape. An empty stack returns x.
 func (s Stack) Forward(e *engine.Engine, t *Tape, x engine.Matrix, mode Mode) engine.Matrix {

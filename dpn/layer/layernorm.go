@@ -7,7 +7,11 @@ import "dpnbench/engine"
 type LayerNorm struct {
 	width int
 	rstd  []float32 // from the last pass in training
+	first int
 }
+
+// SetRow makes the next backward passes those of rows from first on of the last pass in training.
+func (l *LayerNorm) SetRow(first int) { l.first = first }
 
 // Eps is added to the variances of LayerNorm and BatchNorm, PyTorch's default.
 const Eps = 1e-5
@@ -21,7 +25,9 @@ func (l *LayerNorm) MACs() int            { return 0 }
 
 func (l *LayerNorm) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 	rstd := &l.rstd
-	if mode != Training {
+	if mode == Training {
+		l.first = 0
+	} else {
 		rstd = new([]float32)
 	}
 	e.LayerNorm(y, engine.Grow(rstd, x.Rows), x, Eps)
@@ -29,6 +35,6 @@ func (l *LayerNorm) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 
 func (l *LayerNorm) Backward(e *engine.Engine, dx, _, y, dy engine.Matrix) {
 	if dx.Data != nil {
-		e.LayerNormBackward(dx, y, l.rstd, dy)
+		e.LayerNormBackward(dx, y, l.rstd[l.first:l.first+dy.Rows], dy)
 	}
 }

@@ -241,12 +241,20 @@ func (p *dense) denseSums(e *engine.Engine, tr *Trajectory, grad *Gradient) {
 	j := &grad.jobs.gradient
 	*j = gradientJob{e: e, m: m, tr: tr, grad: grad}
 	j.parts = min(max(2*e.Threads()/m.K, 1), e.Panels(m.D))
-	j.groups, j.inner = m.K, e.InnerBlock()
+	j.groups, j.inner = m.K, p.inner(e)
 	if m.D <= longRows {
-		j.groups, j.inner = min(m.K, 2*e.Threads()), min(blockInner, e.InnerBlock())
+		j.groups = min(m.K, 2*e.Threads())
 	}
 	e.Run(j, j.groups*j.parts, ascentFlops(tr.Rows, m.K, m.D, tr.Steps))
 	*j = gradientJob{}
+}
+
+// inner returns how many rows of W_i and D_i go into dP_i at a time.
+func (p *dense) inner(e *engine.Engine) int {
+	if p.m.D <= longRows {
+		return min(blockInner, e.InnerBlock())
+	}
+	return e.InnerBlock()
 }
 
 // vjpBlocks returns the number of blocks, of up to most rows, of a backward pass.

@@ -114,7 +114,7 @@ func (p *dense) sumComponent(worker *engine.Worker, e *engine.Engine, a []float3
 		j := sparseGradientJob{e: e, m: p.m, tr: tr, grad: grad, parts: 1}
 		j.Run(worker, i)
 	} else {
-		j := gradientJob{e: e, m: p.m, tr: tr, grad: grad, groups: p.m.K, parts: 1, inner: e.InnerBlock()}
+		j := gradientJob{e: e, m: p.m, tr: tr, grad: grad, groups: p.m.K, parts: 1, inner: p.inner(e)}
 		j.Run(worker, i)
 	}
 	centre := centreJob{p: p, grad: grad}
