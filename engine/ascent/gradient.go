@@ -307,6 +307,7 @@ type factorGradientJob struct {
 	tr    *Trajectory
 	grad  *Gradient
 	parts int
+	to    []float32 // dA_i; nil: where grad has it
 }
 
 // Run computes a part of the rows of dA_i.
@@ -314,7 +315,11 @@ func (j *factorGradientJob) Run(worker *engine.Worker, task int) {
 	d := j.p.m.D
 	i := task / j.parts
 	r0, r1 := engine.Part(d, j.parts, task%j.parts)
-	da := engine.View(j.grad.A[i*d*d:(i+1)*d*d], d, d).Slice(r0, r1, 0, d)
+	to := j.to
+	if to == nil {
+		to = j.grad.A[i*d*d : (i+1)*d*d]
+	}
+	da := engine.View(to, d, d).Slice(r0, r1, 0, d)
 	ai := engine.View(j.a[i*d*d:(i+1)*d*d], d, d).Slice(r0, r1, 0, d)
 	if rows := j.grad.rows[i]; rows == viaPrecision || j.p.tied() {
 		j.byPrecision(worker, i, da, ai)

@@ -77,37 +77,48 @@ type pieceJob struct {
 // Run makes dmu_i, dc_i and dA_i.
 func (j *pieceJob) Run(worker *engine.Worker, i int) {
 	d := j.p.m.D
-	parts := [...][]float32{j.grad.A[i*d*d : (i+1)*d*d], j.grad.Mu[i*d : (i+1)*d], j.grad.C[i : i+1]}
+	da, mu, c := j.grad.A[i*d*d:(i+1)*d*d], j.grad.Mu[i*d:(i+1)*d], j.grad.C[i:i+1]
 	size := d*d + d + 1
 	levels := worker.Scratch(slotPieces, num.TreeLevels(len(j.pieces))*size)
 	for n := range j.pieces {
-		clear(parts[1])
-		clear(parts[2])
-		clear(j.grad.sums[i*d : (i+1)*d])
-		j.p.sumComponent(worker, j.e, j.a, &j.pieces[n], i)
 		add, store := num.TreeStep(n, len(j.pieces))
-		for l := 0; add>>l > 0; l++ {
-			if at := levels[l*size:]; add>>l&1 == 1 {
-				for _, x := range parts {
-					worker.Add(x, at[:len(x)], x)
-					at = at[len(x):]
-				}
+		end := da // where the sum goes, without a copy: dA_i does not stay in the second-level cache
+		if store >= 0 {
+			end = levels[store*size:][:d*d]
+		}
+		to := da
+		if add == 0 {
+			to = end
+		}
+		clear(mu)
+		clear(c)
+		clear(j.grad.sums[i*d : (i+1)*d])
+		j.p.sumComponent(worker, j.e, j.a, &j.pieces[n], i, to)
+		for l := 0; add != 0; l, add = l+1, add>>1 {
+			if add&1 == 0 {
+				continue
 			}
+			if add == 1 {
+				to = end
+			}
+			at := levels[l*size : (l+1)*size]
+			worker.Add(to, at[:d*d], da)
+			worker.Add(mu, at[d*d:][:d], mu)
+			worker.Add(c, at[size-1:], c)
 		}
 		if store >= 0 {
 			at := levels[store*size:]
-			for _, x := range parts {
-				at = at[copy(at, x):]
-			}
+			copy(at[d*d:], mu)
+			at[size-1] = c[0]
 		}
 	}
 }
 
-// sumComponent is sumUp for one component.
-func (p *dense) sumComponent(worker *engine.Worker, e *engine.Engine, a []float32, q *piece, i int) {
-	tr, grad, d := &q.tr, &q.grad, p.m.D
+// sumComponent is sumUp for one component, whose dA_i goes to da.
+func (p *dense) sumComponent(worker *engine.Worker, e *engine.Engine, a []float32, q *piece, i int, da []float32) {
+	tr, grad := &q.tr, &q.grad
 	if tr.Steps == 0 || tr.Rows == 0 {
-		clear(grad.A[i*d*d : (i+1)*d*d])
+		clear(da)
 		return
 	}
 	if tr.sparse {
@@ -119,6 +130,6 @@ func (p *dense) sumComponent(worker *engine.Worker, e *engine.Engine, a []float3
 	}
 	centre := centreJob{p: p, grad: grad}
 	centre.Run(worker, i)
-	factors := factorGradientJob{p: p, a: a, tr: tr, grad: grad, parts: 1}
+	factors := factorGradientJob{p: p, a: a, tr: tr, grad: grad, parts: 1, to: da}
 	factors.Run(worker, i)
 }
