@@ -104,7 +104,7 @@ lint: ## check formatting; vet, also without assembly, with Parquet and for arm6
 	go vet -tags parquet ./dataset/source
 	GOOS=linux GOARCH=arm64 go vet $(system_packages)
 	GOOS=windows GOARCH=amd64 go vet $(quick) -tags nobrowser $(system_packages) ./cmd/dpnbench
-	GOOS=js GOARCH=wasm go vet $(quick) $(system_packages) ./cmd/dpnbench
+	GOOS=js GOARCH=wasm go vet $(quick) $(system_packages)
 	GOOS=linux GOARCH=386 go vet $(quick) ./engine/...
 
 systems = linux/arm64 windows/amd64 darwin/arm64 linux/riscv64 linux/s390x linux/386 freebsd/amd64 js/wasm
