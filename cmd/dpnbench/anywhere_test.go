@@ -72,9 +72,7 @@ func TestInterruptAnywhere(t *testing.T) {
 		c := process(t, args)
 		var errs bytes.Buffer
 		c.Stderr = &errs
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		begin(t, c)
 		time.Sleep(100*time.Millisecond + time.Duration(random.Int64N(int64(latest))))
 		begun := time.Now()
 		if err := c.Process.Signal(os.Interrupt); err != nil {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -174,6 +175,24 @@ func process(t *testing.T, args []string) *exec.Cmd {
 	return testprocess.New(t, "TestUnread", "DPNBENCH_TEST_ARGS="+strings.Join(args, "\n"))
 }
 
+// begin starts a command and waits until its main function is called: on a busy machine that takes longer than any
+// delay before a signal, which would end the process that does not heed it yet.
+func begin(t *testing.T, c *exec.Cmd) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	c.ExtraFiles, c.Env = []*os.File{w}, append(c.Env, "DPNBENCH_TEST_BEGIN=1")
+	err = c.Start()
+	w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.Copy(io.Discard, r) // until the last copy of w is closed
+}
+
 // TestUnread runs commands whose standard output nobody reads, in a process of their own: the files
 // are written all the same.
 func TestUnread(t *testing.T) {
@@ -188,6 +207,9 @@ func TestUnread(t *testing.T) {
 			})
 		}
 		os.Args = append([]string{"dpnbench"}, strings.Split(args, "\n")...)
+		if os.Getenv("DPNBENCH_TEST_BEGIN") != "" {
+			os.NewFile(3, "begin").Close()
+		}
 		main()
 	}
 	long(t)
