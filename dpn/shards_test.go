@@ -11,22 +11,12 @@ import (
 
 	"dpnbench/engine"
 	"dpnbench/engine/ascent"
+	"dpnbench/engine/num"
 )
 
-// TestTree holds the order in which pieces are added against the definition.
+// TestTree checks the order in which gradients and figures of pieces are added.
 func TestTree(t *testing.T) {
 	e := newEngine(t, engine.WithThreads(1))
-	var sum func(x []float32) float32
-	sum = func(x []float32) float32 {
-		if len(x) == 1 {
-			return x[0]
-		}
-		first := 1
-		for 2*first < len(x) {
-			first *= 2
-		}
-		return sum(x[:first]) + sum(x[first:])
-	}
 	for n := 1; n <= 40; n++ {
 		p := &Param{Data: make([]float32, 2), Grad: make([]float32, 2)}
 		tree := newTree([]*Param{p}, n)
@@ -39,7 +29,7 @@ func TestTree(t *testing.T) {
 				p.Grad[0], p.Grad[1] = v, -v
 				f = tree.add(e, i, n, figures{loss: float64(v)})
 			}
-			if want := sum(x); p.Grad[0] != want || p.Grad[1] != -want ||
+			if want := num.TreeSum(x); p.Grad[0] != want || p.Grad[1] != -want ||
 				!(math.Abs(f.loss-float64(want)) <= 1e-5*f.loss) {
 				t.Errorf("%d pieces: sum %v, loss %v, want %v", n, p.Grad, f.loss, want)
 			}

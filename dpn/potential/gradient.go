@@ -52,16 +52,7 @@ func (p *Potential) SumPieces(e *engine.Engine, tr *ascent.Trajectory, cuts []in
 	for i := range p.grad.Alphas {
 		p.grad.Alphas[i] *= slope
 	}
-	p.alpha.Grad[0] = treeSum(p.grad.Alphas)
-}
-
-// treeSum adds numbers by the tree of num.TreeStep.
-func treeSum(x []float32) float32 {
-	if len(x) == 1 {
-		return x[0]
-	}
-	half := 1 << (num.TreeLevels(len(x)) - 1)
-	return treeSum(x[:half]) + treeSum(x[half:])
+	p.alpha.Grad[0] = num.TreeSum(p.grad.Alphas)
 }
 
 // Gradients turns the gradient of the engine's parameters into those of the tensors, in place: call it once after

@@ -17,5 +17,14 @@ func TreeStep(i, n int) (add uint, store int) {
 	return add, bits.OnesCount(add)
 }
 
+// TreeSum returns the sum of at least one number by the tree of TreeStep.
+func TreeSum(x []float32) float32 {
+	if len(x) == 1 {
+		return x[0]
+	}
+	first := 1 << (TreeLevels(len(x)) - 1)
+	return TreeSum(x[:first]) + TreeSum(x[first:])
+}
+
 // TreeLevels returns how many sums may wait while n numbers are added.
 func TreeLevels(n int) int { return bits.Len(uint(n - 1)) }

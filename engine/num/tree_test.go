@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestTreeStep holds the order of additions against the definition.
-func TestTreeStep(t *testing.T) {
+// TestTree holds TreeStep and TreeSum against the definition.
+func TestTree(t *testing.T) {
 	var sum func(x []float32) float32
 	sum = func(x []float32) float32 {
 		if len(x) == 1 {
@@ -32,8 +32,8 @@ func TestTreeStep(t *testing.T) {
 			}
 			if store >= 0 {
 				levels[store] = v
-			} else if want := sum(x); i != n-1 || v != want {
-				t.Errorf("%d numbers: sum %v after %d, want %v", n, v, i+1, want)
+			} else if want := sum(x); i != n-1 || v != want || TreeSum(x) != want {
+				t.Errorf("%d numbers: sum %v after %d, TreeSum %v, want %v", n, v, i+1, TreeSum(x), want)
 			}
 		}
 	}
