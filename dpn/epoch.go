@@ -38,8 +38,9 @@ type Epoch struct {
 	Warnings    []Warning   `json:"warnings,omitempty"` // new in this epoch, or before the first
 }
 
-// AscentCost is what the ascent of a minibatch has cost; of one in pieces, that of the last piece with rows on rank 0.
-// It depends on the route and on the number of ranks, as times do and no other figure.
+// AscentCost is what the ascent of a minibatch has cost; of one in pieces, that of the last piece with rows on rank 0,
+// or of all its rows there if they climb together. It depends on the route and on the number of ranks, as times do and
+// no other figure.
 type AscentCost struct {
 	Route      string `json:"route"`      // dense or sparse
 	Precisions int    `json:"precisions"` // full P_i that were made for it

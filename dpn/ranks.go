@@ -60,7 +60,7 @@ type team struct {
 	tensors []int     // number of blocks of each
 	cuts    []int     // rank r owns the blocks cuts[r] to cuts[r+1]-1
 	bounds  []int     // and the elements bounds[r] to bounds[r+1]-1 of the vector
-	first   int       // elements of the vector that are not of the extractor: their gradients are ready first
+	first   int       // elements of the vector before those of the extractor, the last by name: they are ready first
 	parts   [][]owned // by rank: what it owns of tensors
 	squares []float64 // of the gradient, by block
 

@@ -17,9 +17,9 @@ import (
 //
 // The sum is the same whoever computes which piece. Sums over the validation samples are added in pieces, too.
 //
-// Where the P_i are matrices, which may be larger than the caches, and the features are the samples or linear in them,
-// all rows of a process climb together, so that it reads the P_i once and not once a piece: no bit of a row depends on
-// the others. (Layers of other extractors keep what their backward pass needs of one pass.)
+// Where the P_i are matrices, which may be larger than the caches, all rows of a process climb together, so that it
+// reads the P_i once and not once a piece: no bit of a row depends on the others. (But not behind convolutions, whose
+// layers keep what their backward pass needs of one pass: layer.Stack.BackwardRows.)
 
 // maxShards bounds the pieces of a minibatch.
 const maxShards = 1024
@@ -29,8 +29,7 @@ func (c Config) pieceRows(n int) int { return (n + c.Shards - 1) / c.Shards }
 
 // joint reports whether all pieces of a process climb together.
 func (c Config) joint() bool {
-	return c.Shards > 1 && (c.Extractor == "identity" || c.Extractor == "linear") && c.Gradient == "exact" &&
-		potential.FormOf(c.Form).Dense
+	return c.Shards > 1 && !c.convolves() && c.Gradient == "exact" && potential.FormOf(c.Form).Dense
 }
 
 // climbing returns the most rows of a minibatch of n that climb together.
@@ -270,13 +269,7 @@ func (s *Trainer) jointSum(pieces span, all rows) (f figures) {
 			}
 			s.profile.enter(PhaseHead)
 			s.m.head.Backward(e, engine.Matrix{}, part(x, lo, hi), part(s.y, lo, hi), part(s.dy, lo, hi))
-			for _, l := range s.m.extractor {
-				if norm, ok := l.(*layer.LayerNorm); ok {
-					norm.SetRow(lo)
-				}
-			}
-			s.tape.Rows(&s.pieceTape, lo, hi)
-			s.m.extractor.Backward(e, &s.pieceTape, engine.Matrix{}, part(v, lo, hi))
+			s.m.extractor.BackwardRows(e, &s.tape, lo, hi, engine.Matrix{}, part(v, lo, hi))
 		}
 		s.profile.enter(PhasePieces)
 		f = tree.add(e, i, n, g)

@@ -53,10 +53,9 @@ type Trainer struct {
 	last bool // the running piece is the last one that is added here
 
 	// Of pieces that climb together.
-	others    tree  // of the gradients that are not of the potential
-	cuts      []int // where each begins among the rows, and where the last one ends
-	figures   []figures
-	pieceTape layer.Tape
+	others  tree  // of the gradients that are not of the potential
+	cuts    []int // where each begins among the rows, and where the last one ends
+	figures []figures
 
 	// step is that of the optimiser.
 	step func(e *engine.Engine, p *Param, data []float32, lr, clip float64)

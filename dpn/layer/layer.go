@@ -120,6 +120,7 @@ type Tape struct {
 	x     engine.Matrix
 	y     []engine.Matrix
 	grads [2][]float32
+	part  *Tape // of some rows
 }
 
 // Value returns the output of layer i in the last pass, or the input if i is -1.
@@ -128,18 +129,6 @@ func (t *Tape) Value(i int) engine.Matrix {
 		return t.x
 	}
 	return t.y[i]
-}
-
-// Rows makes part a tape of the rows [lo, hi) of t, for a backward pass through layers that look at nothing but x and y
-// of the forward pass, as Linear does, or are told (LayerNorm.SetRow).
-func (t *Tape) Rows(part *Tape, lo, hi int) {
-	rows := func(m engine.Matrix) engine.Matrix {
-		return engine.View(m.Data[lo*m.Cols:hi*m.Cols], hi-lo, m.Cols)
-	}
-	part.Enter, part.x, part.y = t.Enter, rows(t.x), part.y[:0]
-	for _, y := range t.y {
-		part.y = append(part.y, rows(y))
-	}
 }
 
 // Forward applies all layers to x. The result and the tape are valid until the next pass on the
@@ -179,4 +168,30 @@ func (s Stack) Backward(e *engine.Engine, t *Tape, dx, dy engine.Matrix) {
 	if len(s) == 0 && dx.Data != nil {
 		copy(dx.Data, dy.Data)
 	}
+}
+
+// BackwardRows is Backward by the rows [lo, hi) of the last Forward alone, any number of times: dy is of these rows. It
+// panics for layers that keep more of a pass than numbers for each row: all but Linear, ReLU and LayerNorm.
+func (s Stack) BackwardRows(e *engine.Engine, t *Tape, lo, hi int, dx, dy engine.Matrix) {
+	for _, l := range s {
+		switch l := l.(type) {
+		case *Linear, *ReLU:
+		case *LayerNorm:
+			l.first = lo
+		default:
+			panic(fmt.Sprintf("layer: BackwardRows: %T", l))
+		}
+	}
+	rows := func(m engine.Matrix) engine.Matrix {
+		return engine.View(m.Data[lo*m.Cols:hi*m.Cols], hi-lo, m.Cols)
+	}
+	if t.part == nil {
+		t.part = &Tape{}
+	}
+	part := t.part
+	part.Enter, part.x, part.y = t.Enter, rows(t.x), part.y[:0]
+	for _, y := range t.y {
+		part.y = append(part.y, rows(y))
+	}
+	s.Backward(e, part, dx, dy)
 }

@@ -520,3 +520,44 @@ func TestConvRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestBackwardRows checks that some rows of a pass have the gradients that they have alone, to the bit.
+func TestBackwardRows(t *testing.T) {
+	e := newEngine(t)
+	s := Stack{NewLinear("first", 36, 20), NewReLU(20), NewLinear("second", 20, 7), NewLayerNorm(7)}
+	s.Draw(num.NewRand(1, 0))
+	for _, p := range s.Params() {
+		p.PrepareGradient()
+	}
+	const n = 9
+	r := num.NewRand(2, 0)
+	x, dy, dx := normal(r, n, 36), normal(r, n, 7), engine.NewMatrix(n, 36)
+	rows := func(m engine.Matrix, lo, hi int) engine.Matrix {
+		return engine.View(m.Data[lo*m.Cols:hi*m.Cols], hi-lo, m.Cols)
+	}
+	gradients := func() (all []float32) {
+		for _, p := range s.Params() {
+			all = append(all, p.Grad...)
+		}
+		return all
+	}
+	var whole, alone Tape
+	for _, piece := range [][2]int{{0, 4}, {4, 5}, {5, 9}, {0, 9}} {
+		lo, hi := piece[0], piece[1]
+		s.Forward(e, &whole, x, Training)
+		s.BackwardRows(e, &whole, lo, hi, rows(dx, lo, hi), rows(dy, lo, hi))
+		got := append(gradients(), rows(dx, lo, hi).Data...)
+		s.Forward(e, &alone, rows(x, lo, hi), Training)
+		want := engine.NewMatrix(hi-lo, 36)
+		s.Backward(e, &alone, want, rows(dy, lo, hi))
+		if !slices.Equal(got, append(gradients(), want.Data...)) {
+			t.Errorf("rows %d to %d have other gradients alone", lo, hi)
+		}
+	}
+	defer func() {
+		if v := recover(); v == nil || !strings.Contains(fmt.Sprint(v), "BackwardRows: *layer.Dropout") {
+			t.Errorf("a layer that keeps a whole pass: panic %v", v)
+		}
+	}()
+	Stack{NewDropout(36, 0.5, 1)}.BackwardRows(e, &whole, 0, 1, engine.Matrix{}, rows(x, 0, 1))
+}

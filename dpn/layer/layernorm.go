@@ -7,11 +7,8 @@ import "dpnbench/engine"
 type LayerNorm struct {
 	width int
 	rstd  []float32 // from the last pass in training
-	first int
+	first int       // row of that pass with which the next backward pass begins
 }
-
-// SetRow makes the next backward passes those of rows from first on of the last pass in training.
-func (l *LayerNorm) SetRow(first int) { l.first = first }
 
 // Eps is added to the variances of LayerNorm and BatchNorm, PyTorch's default.
 const Eps = 1e-5
