@@ -26,7 +26,7 @@ func MNISTCNames() []string {
 }
 
 // sargolzaei is where the published rows come from.
-const sargolzaei = "Sargolzaei and Rueda, ICPR 2024, arXiv:2408.11309 (levels not normalised as in training)"
+const sargolzaei = "Sargolzaei and Rueda, ICPR 2024, arXiv:2408.11309 (without the normalisation of training)"
 
 // PublishedMNISTC returns published rows: the CNN of PyTorch's MNIST example, which is the baseline of the
 // errors on MNIST-C, and the best one found of a classifier that has learned from clean images only. Both were
