@@ -28,10 +28,27 @@ type ScaleCost struct {
 	Preset     string  `json:"preset"`
 	Parameters int     `json:"parameters"`       // that learn
 	Batch      int     `json:"batch"`            // of the preset
-	Fixed      float64 `json:"fixed_seconds"`    // whatever the number of samples: precisions of the parameters
-	Sample     float64 `json:"sample_seconds"`   // for each
+	Computing  []Cost  `json:"computing"`        // of minibatches, from small to large
 	Sharded    float64 `json:"sharded_seconds"`  // norm and optimiser, which the ranks share
 	Add        float64 `json:"addition_seconds"` // of a gradient to another
+}
+
+// Cost is what computing a minibatch takes, but for norm and optimiser.
+type Cost struct {
+	Samples int     `json:"samples"`
+	Seconds float64 `json:"seconds"`
+}
+
+// computing returns what so many samples take: on the line through the two measurements next to them. Few rows at a
+// time are slower than many, so a single line would not do.
+func (c ScaleCost) computing(samples float64) float64 {
+	i := 1
+	for i < len(c.Computing)-1 && float64(c.Computing[i].Samples) < samples {
+		i++
+	}
+	a, b := c.Computing[i-1], c.Computing[i]
+	slope := (b.Seconds - a.Seconds) / float64(b.Samples-a.Samples)
+	return max(0, a.Seconds+slope*(samples-float64(a.Samples)))
 }
 
 // mostRanks is the largest number of ranks that are simulated.
@@ -51,8 +68,7 @@ func ScaleRanks() (ranks []int) {
 // figures and the norm take as many small ones.
 func (c ScaleCost) Update(ranks int, samples float64, n Network) (seconds, messages float64) {
 	r := float64(ranks)
-	compute := c.Fixed + c.Sample*samples
-	compute *= 1 + n.Stragglers*slowest(ranks)
+	compute := c.computing(samples) * (1 + n.Stragglers*slowest(ranks))
 	others := 0.0
 	if ranks > 1 {
 		messages = 4*(r-1)*n.Latency + 2*(r-1)/r*4*float64(c.Parameters)/n.Bandwidth
@@ -128,7 +144,7 @@ func shortest(times []float64) (mean float64) {
 // scaleImages are enough for the centres of every preset, and for the largest minibatch that is measured.
 const scaleImages = 2048
 
-// MeasureScale measures an update of a preset on e, with a quarter of its batch and with four batches.
+// MeasureScale measures an update of a preset on e, with a sixteenth of its batch, a quarter, one and four batches.
 func MeasureScale(ctx context.Context, e *engine.Engine, preset string) (ScaleCost, error) {
 	c, err := dpn.Preset(preset)
 	if err != nil {
@@ -139,8 +155,7 @@ func MeasureScale(ctx context.Context, e *engine.Engine, preset string) (ScaleCo
 		return ScaleCost{}, err
 	}
 	cost := ScaleCost{Preset: preset, Batch: c.Batch}
-	sizes := [2]int{max(1, c.Batch/4), 4 * c.Batch}
-	c.Batch = sizes[1]
+	c.Batch *= 4
 	m, t, err := begun(c, e, data, ascent.AutoRoute)
 	if err != nil {
 		return ScaleCost{}, err
@@ -150,8 +165,8 @@ func MeasureScale(ctx context.Context, e *engine.Engine, preset string) (ScaleCo
 			cost.Parameters += len(p.Data)
 		}
 	}
-	var whole, sharded [2]float64
-	for k, size := range sizes {
+	cost.Sharded = math.Inf(1)
+	for _, size := range []int{cost.Batch / 16, cost.Batch / 4, cost.Batch, 4 * cost.Batch} {
 		profile := new(dpn.Profile)
 		t.SetProfile(profile)
 		var times []float64
@@ -166,16 +181,15 @@ func MeasureScale(ctx context.Context, e *engine.Engine, preset string) (ScaleCo
 			}
 			times = append(times, time.Since(start).Seconds())
 		}
-		whole[k] = shortest(times)
+		sharded := 0.0
 		for _, p := range profile.Phases() {
 			if p.Kind == dpn.PhaseNorm || p.Kind == dpn.PhaseOptimiser {
-				sharded[k] += p.Seconds
+				sharded += p.Seconds
 			}
 		}
+		cost.Sharded = min(cost.Sharded, sharded)
+		cost.Computing = append(cost.Computing, Cost{size, shortest(times) - sharded})
 	}
-	cost.Sharded = min(sharded[0], sharded[1])
-	cost.Sample = max(0, (whole[1]-whole[0])/float64(sizes[1]-sizes[0]))
-	cost.Fixed = max(0, whole[1]-cost.Sharded-cost.Sample*float64(sizes[1]))
 	cost.Add = addition(e, cost.Parameters)
 	return cost, nil
 }

@@ -15,7 +15,7 @@ import (
 
 // TestScaleModel checks the model at its limits.
 func TestScaleModel(t *testing.T) {
-	c := ScaleCost{Preset: "p", Parameters: 1000, Batch: 128, Sample: 1e-3}
+	c := ScaleCost{Preset: "p", Parameters: 1000, Batch: 128, Computing: []Cost{{1, 1e-3}, {2, 2e-3}}}
 	free := Network{Bandwidth: math.Inf(1)}
 	for _, p := range c.Simulate(1024, free) {
 		if !(math.Abs(p.Efficiency-1) < 1e-12) || p.Messages != 0 {
@@ -27,11 +27,12 @@ func TestScaleModel(t *testing.T) {
 		points[n-1].Batch != 128*1024 {
 		t.Errorf("%d points: %+v", n, points)
 	}
-	c = ScaleCost{Parameters: 1_000_000, Fixed: 0.01, Sample: 1e-4, Sharded: 0.008, Add: 0.004}
+	c = ScaleCost{Parameters: 1_000_000, Computing: []Cost{{10, 0.01}, {50, 0.015}, {150, 0.025}, {160, 1}},
+		Sharded: 0.008, Add: 0.004}
 	n := Network{Latency: 1e-6, Bandwidth: 1e9}
 	got, waiting := c.Update(4, 100, n)
 	messages := 12e-6 + 2*0.75*4e6/1e9
-	if want := 0.01 + 0.01 + 0.002 + 0.003 + messages; !(math.Abs(got-want) < 1e-12) ||
+	if want := 0.02 + 0.002 + 0.003 + messages; !(math.Abs(got-want) < 1e-12) ||
 		!(math.Abs(waiting-messages) < 1e-12) {
 		t.Errorf("an update takes %v, waits for %v; want %v, %v", got, waiting, want, messages)
 	}
@@ -44,6 +45,11 @@ func TestScaleModel(t *testing.T) {
 	better.Overlap = 1
 	if _, waiting := c.Update(4, 100, better); !(math.Abs(waiting) < 1e-12) {
 		t.Errorf("waits for %v", waiting)
+	}
+	for samples, want := range map[float64]float64{1: 0.008875, 10: 0.01, 50: 0.015, 155: 0.5125, 170: 1.975} {
+		if got := c.computing(samples); !(math.Abs(got-want) < 1e-12) {
+			t.Errorf("computing %v samples takes %v, want %v", samples, got, want)
+		}
 	}
 	for n, want := range map[int]float64{1: 0, 2: 0.564, 100: 2.508, 1024: 3.25} {
 		if got := slowest(n); !(math.Abs(got-want) < 0.05) {
@@ -58,7 +64,7 @@ func scaled() *Scale {
 		Network: Network{Latency: 2e-6, Bandwidth: 12.5e9, Stragglers: 0.02}, Here: Network{1e-6, 5e9, 0, 0},
 		Checks: []ScaleCheck{{"compact", 2, 128, 4e-3, 5e-3}}}
 	for i, name := range []string{"compact", "paper", "mnistc-cnn"} {
-		c := ScaleCost{name, 10_000 << (5 * i), 128, 1e-4, 2e-5, 1e-4, 1e-5}
+		c := ScaleCost{name, 10_000 << (5 * i), 128, []Cost{{8, 2.6e-4}, {128, 2.66e-3}}, 1e-4, 1e-5}
 		s.Costs = append(s.Costs, c)
 		s.Points = append(s.Points, c.Simulate(s.Batch, s.Network)...)
 	}
@@ -102,7 +108,8 @@ func TestMeasureScale(t *testing.T) {
 	}
 	defer e.Close()
 	c, err := MeasureScale(context.Background(), e, "linear")
-	if err != nil || c.Parameters == 0 || c.Batch == 0 || !(c.Sharded > 0) || !(c.Add > 0) {
+	if err != nil || c.Parameters == 0 || c.Batch == 0 || !(c.Sharded > 0) || !(c.Add > 0) ||
+		len(c.Computing) != 4 || c.Computing[0] != (Cost{c.Batch / 16, c.Computing[0].Seconds}) {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	err = mpi.Run(3, func(comm mpi.Comm) error {
