@@ -333,13 +333,26 @@ func (p *dense) diagonal(i int) []float32 {
 	return p.m.bounds[i].diagonal
 }
 
-func (p *dense) cost(e *engine.Engine, group float64) pairCost {
-	k, d := float64(p.m.K), float64(p.m.D)
-	c := pairCost{flops: 2 * d * d, slow: max(float64(e.TileRows())/2/group, 1), first: k}
-	if 4*k*d*d > secondLevelShare() {
-		c.slow = max(float64(streamRows(e))/group, 1)
-	}
+// cost knows where P_i are: the dense route reads all of them in each step, the sparse one takes rows through all steps
+// with the few P_i that are active at them.
+func (p *dense) cost(e *engine.Engine, rows, active, group float64) pairCost {
+	k, bytes := float64(p.m.K), 4*float64(p.m.D)*float64(p.m.D)
+	c := pairCost{flops: bytes / 2, first: k}
+	c.dense = max(hidingRows(e, k*bytes)/rows, 1)
+	c.slow = max(hidingRows(e, active*bytes)/group, float64(e.TileRows())/2/group, 1)
 	return c
+}
+
+// hidingRows is about how many rows hide the reading of so many bytes of P_i, over and over: none while they stay in
+// the second-level cache, and some while they may stay in the third one.
+func hidingRows(e *engine.Engine, bytes float64) float64 {
+	switch near := secondLevelShare(); {
+	case bytes <= near:
+		return 0
+	case bytes <= 16*near:
+		return float64(streamRows(e)) / 4
+	}
+	return float64(streamRows(e))
 }
 
 func (p *dense) keepsG() bool       { return true }

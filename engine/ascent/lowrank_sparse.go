@@ -88,9 +88,10 @@ func (l *lowRank) byDistance() bool {
 	return l.sign > 0
 }
 
-func (l *lowRank) cost(e *engine.Engine, group float64) pairCost {
+func (l *lowRank) cost(e *engine.Engine, _, _, group float64) pairCost {
 	return pairCost{
 		flops: 2 * float64(l.m.D) * float64(2*l.r+3),
+		dense: 1,
 		slow:  4 + 2*float64(e.PanelCols())/float64(l.r+1)/group,
 		first: 0.6 * float64(l.m.K),
 	}

@@ -38,8 +38,8 @@ type precision interface {
 	// byDistance reports whether distances alone tell which components are close.
 	byDistance() bool
 
-	// cost describes the sparse route, if group rows share a component on average.
-	cost(e *engine.Engine, group float64) pairCost
+	// cost describes both routes for so many rows with so many active components, if group rows share one.
+	cost(e *engine.Engine, rows, active, group float64) pairCost
 	// keepsG reports whether G_i of pairs is kept: for bounds by support, and for the backward pass.
 	keepsG() bool
 	// keepsCentres reports whether the caller says when centres change.
@@ -71,6 +71,7 @@ type precision interface {
 // pairCost is what a pair of a row and a component costs.
 type pairCost struct {
 	flops float64 // of a pair by the dense route
-	slow  float64 // how many times as long a pair takes on the sparse route
+	dense float64 // how many times as long as these a pair takes on the dense route
+	slow  float64 // and on the sparse one
 	first float64 // pairs of the dense route that the first step of the sparse one costs a row
 }

@@ -198,15 +198,15 @@ func (m *Mixture) probe(e *engine.Engine, x engine.Matrix) {
 
 // sparseCost estimates what the sparse route costs with the given mean number of active components of a row,
 // as a share of the dense one. It knows three things: the first step computes all components (of low rank only their
-// q_i); a product of few rows takes as long as reading P_i, or several times as long as F_i lets expect;
-// and a row needs some Go code in every step, about half a microsecond and the cost of looking at the bounds
+// q_i); a product of few rows takes as long as reading P_i, on both routes, or several times as long as F_i lets
+// expect; and a row needs some Go code in every step, about half a microsecond and the cost of looking at the bounds
 // of all components now and then.
 func (m *Mixture) sparseCost(e *engine.Engine, rows, steps int, active float64) float64 {
 	n, k := float64(rows), float64(m.K)
 	group := max(n*active/min(k, n*active), 1) // rows that share a component
-	c := m.precision.cost(e, group)
+	c := m.precision.cost(e, n, active, group)
 	code := (0.5 + k/500) * e.FlopsPerMicrosecond() / c.flops
-	return (c.first + float64(steps-1)*(active*c.slow+code)) / (float64(steps) * k)
+	return (c.first*c.dense + float64(steps-1)*(active*c.slow+code)) / (float64(steps) * k * c.dense)
 }
 
 // ExplainRoute says in a line when ascents of the given number of rows on m take which route. The precisions

@@ -63,3 +63,19 @@ func TestUnbounded(t *testing.T) {
 		}
 	}
 }
+
+// TestFewRows checks that a few rows with one active component each are not taken to pay for reading P_i more often
+// than all components would: the P_i of one may stay in a cache, those of all in none.
+func TestFewRows(t *testing.T) {
+	e := newTestEngine(t, engine.WithThreads(1))
+	const k, d, steps = 20, 784, 30
+	m := NewMixture(k, d, make([]float32, k*d), make([]float32, k))
+	for rows := 1; rows <= 512; rows *= 2 {
+		if c := m.sparseCost(e, rows, steps, 1); !(c < 0.5) {
+			t.Errorf("%d rows, 1 of %d components active: the sparse route costs %.2f of the dense one", rows, k, c)
+		}
+		if c := m.sparseCost(e, rows, steps, k); !(c >= 1) {
+			t.Errorf("%d rows, all components active: the sparse route costs %.2f of the dense one", rows, c)
+		}
+	}
+}

@@ -146,7 +146,7 @@ func (j *sparseJob) stopped() bool { return j.stop != nil && j.stop() }
 
 // flops is what a climb costs at least, with the Go code beside it.
 func (j *sparseJob) flops() float64 {
-	pair := j.m.precision.cost(j.e, 1).flops
+	pair := j.m.precision.cost(j.e, 1, 1, 1).flops
 	return float64(j.x.Rows) * float64(j.steps-j.from) * (pair + j.e.FlopsPerMicrosecond()/2)
 }
 
