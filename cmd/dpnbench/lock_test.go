@@ -4,6 +4,7 @@ package main
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"dpnbench/dpn"
@@ -27,6 +28,13 @@ func TestLock(t *testing.T) {
 		{"demo", "--out", out}} {
 		fails(t, args, "--out "+out, "in use by another process")
 	}
+	t.Setenv("SLURM_STEP_NUM_TASKS", "1")
+	if _, errs, _ := dpnbench(t, train...); strings.Contains(errs, "srun") {
+		t.Errorf("one task: %q", errs)
+	}
+	t.Setenv("SLURM_STEP_NUM_TASKS", "3")
+	fails(t, train, "in use by another process", "srun has started 3 tasks, but not as ranks")
+	fails(t, with(train, "--overwrite"), "in use by another process", "srun has started 3 tasks, but not as ranks")
 	succeed(t, "eval", "--model", filepath.Join(out, dpn.ModelFile)) // which only reads
 	release()
 	succeed(t, with(train, "--overwrite")...)

@@ -9,6 +9,8 @@ import (
 
 	"dpnbench/dataset/source"
 	"dpnbench/dpn"
+	"dpnbench/internal/folderlock"
+	"dpnbench/internal/mpi"
 	"dpnbench/internal/output"
 )
 
@@ -18,7 +20,7 @@ func (t *training) claimable(c dpn.Config) error {
 		return nil
 	}
 	if _, err := os.Stat(t.out); err == nil { // another run is the better reason to refuse
-		release, err := openFolder("--out", t.out)
+		release, err := t.openOut()
 		if err != nil {
 			return err
 		}
@@ -103,5 +105,16 @@ func (t *training) prepareOut(c dpn.Config) (release func(), err error) {
 			return nil, fmt.Errorf("folder runs: %w; choose another one with --out", reason(err))
 		}
 	}
-	return openFolder("--out", t.out)
+	return t.openOut()
+}
+
+// openOut opens the folder of the run. It may be in use by another task of the same srun, if that does not start them
+// as ranks.
+func (t *training) openOut() (release func(), err error) {
+	release, err = openFolder("--out", t.out)
+	if n := mpi.StepTasks(); n > 1 && !t.ranked() && errors.Is(err, folderlock.ErrHeld) {
+		err = fmt.Errorf("%w; srun has started %d tasks, but not as ranks of one training: that takes a program with "+
+			"MPI and the right --mpi (see srun --mpi=list)", err, n)
+	}
+	return release, err
 }

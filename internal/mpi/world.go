@@ -70,3 +70,6 @@ func number(variables []string) int {
 
 // EnvironmentRank returns the rank that a launcher has given to this process, also without MPI; -1: there is none.
 func EnvironmentRank() int { return number(rankVariables) }
+
+// StepTasks returns the number of tasks that srun has started together with this one, ranks or not; -1: it has not.
+func StepTasks() int { return number([]string{"SLURM_STEP_NUM_TASKS"}) }
