@@ -32,14 +32,14 @@ type ConvPool struct {
 
 	biased  []float32 // bias and weights (see window)
 	which   []byte    // index of the largest of four pixels in the last pass in training
-	images  []float32 // the images, interleaved (see window)
+	images  []float32 // up to imagesAtOnce images, interleaved (see window)
 	weights []float32 // for interleaved images
 	dw      []float32 // gradient of weights
 	spaced  []float32 // the gradient of z summed over up to sumImages images, with padded rows
 	db      []float64 // gradient of the bias
 
-	// The nonzero elements of the gradient of z, at the places of window.place, for every channel, and for every
-	// image if dx is needed.
+	// The nonzero elements of the gradient of z, at the places of window.place, for every channel, and for
+	// up to imagesAtOnce images if dx is needed.
 	lists engine.PatchLists
 }
 
@@ -100,6 +100,10 @@ func (l *ConvPool) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 // of at most 15 roundings, is off by at most 2^-20 of the sum of magnitudes.
 const sumImages = 16
 
+// imagesAtOnce images, and the lists of their gradients, stay in the second-level cache from one part of a backward
+// pass to the next.
+const imagesAtOnce = 8 * sumImages
+
 // Backward computes the gradient of every weight as one chain over images and positions, and that of every
 // bias as the float64 sum over groups of sumImages images.
 func (l *ConvPool) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
@@ -109,14 +113,8 @@ func (l *ConvPool) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 	w, taps, size := &l.w, l.w.taps(), l.w.interleaved()
 	// The padding is never written and stays zero. Panels may read beyond the last image, so the
 	// memory is longer.
-	images := engine.Grow(&l.images, x.Rows*size+panelCols)
-	e.Parallel(x.Rows, 0, 2*float64(len(x.Data)), func(t *engine.Worker, lo, hi int) {
-		work := t.Floats(in)
-		for i := lo; i < hi; i++ {
-			w.interleave(t, images[i*size:(i+1)*size], x.Row(i), work)
-		}
-	})
-
+	most := min(x.Rows, imagesAtOnce)
+	images := engine.Grow(&l.images, most*size+panelCols)
 	// Rows are padded to whole vectors of 16, because a load soon after a masked store stalls.
 	rows, cols := w.outRows(), (w.outCols()+15)/16*16
 	spaced := engine.View(engine.Grow(&l.spaced, l.out*rows*cols), l.out*rows, cols)
@@ -125,51 +123,58 @@ func (l *ConvPool) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 	clear(db)
 	kept := 1
 	if dx.Data != nil {
-		kept = dy.Rows
+		kept = most
+		w.interleaveWeights(engine.Grow(&l.weights, len(l.Weight.Data)), l.Weight.Data, false)
 	}
 	l.growLists(kept * l.out)
 	dw := engine.Grow(&l.dw, l.out*taps)
 	clear(dw)
-	n := dy.Cols / l.out
-	flops, elements := w.cost(x.Rows, l.out)
-	pieces := min(e.Threads(), l.out) // each piece reads all images
-	e.Parallel(pieces, flops, elements, func(t *engine.Worker, lo, hi int) {
-		lo, hi = l.out*lo/pieces, l.out*hi/pieces // channels
-		gradient := engine.View(dw[lo*taps:hi*taps], (hi-lo)*w.kernel, w.patchCols())
-		sums := spaced.Slice(lo*rows, hi*rows, 0, w.outCols())
-		for i := range x.Rows {
-			lists := l.lists.Slice(i%kept*l.out+lo, i%kept*l.out+hi)
-			which := l.which[i*dy.Cols:][lo*n : hi*n]
-			t.PoolBackward(lists, sums, dy.Row(i)[lo*n:hi*n], which, w.place(0, 1), w.place(1, 0))
-			t.AddPatches(gradient, lists, images[i*size:(i+1)*size+panelCols], w.patchStride())
-			if i%sumImages == sumImages-1 || i == x.Rows-1 {
-				for o := lo; o < hi; o++ {
-					all := spaced.Data[o*rows*cols : (o+1)*rows*cols]
-					db[o] += t.Sum64(all)
-					clear(all)
+	n, pieces := dy.Cols/l.out, min(e.Threads(), l.out) // each piece reads all images
+	for first := 0; first < x.Rows; first += most {
+		end := min(first+most, x.Rows)
+		flops, elements := w.cost(end-first, l.out)
+		e.Parallel(end-first, 0, 2*float64((end-first)*in), func(t *engine.Worker, lo, hi int) {
+			work := t.Floats(in)
+			for i := lo; i < hi; i++ {
+				w.interleave(t, images[i*size:(i+1)*size], x.Row(first+i), work)
+			}
+		})
+		e.Parallel(pieces, flops, elements, func(t *engine.Worker, lo, hi int) {
+			lo, hi = l.out*lo/pieces, l.out*hi/pieces // channels
+			gradient := engine.View(dw[lo*taps:hi*taps], (hi-lo)*w.kernel, w.patchCols())
+			sums := spaced.Slice(lo*rows, hi*rows, 0, w.outCols())
+			for i := first; i < end; i++ {
+				lists := l.lists.Slice((i-first)%kept*l.out+lo, (i-first)%kept*l.out+hi)
+				which := l.which[i*dy.Cols:][lo*n : hi*n]
+				t.PoolBackward(lists, sums, dy.Row(i)[lo*n:hi*n], which, w.place(0, 1), w.place(1, 0))
+				t.AddPatches(gradient, lists, images[(i-first)*size:(i-first+1)*size+panelCols], w.patchStride())
+				if i%sumImages == sumImages-1 || i == x.Rows-1 {
+					for o := lo; o < hi; o++ {
+						all := spaced.Data[o*rows*cols : (o+1)*rows*cols]
+						db[o] += t.Sum64(all)
+						clear(all)
+					}
 				}
 			}
+		})
+		if dx.Data == nil {
+			continue
 		}
-	})
+		weights := engine.View(l.weights, l.out*w.kernel, w.patchCols())
+		e.Parallel(end-first, flops/4, elements, func(t *engine.Worker, lo, hi int) {
+			memory := t.Floats(size + in)
+			image, work := memory[:size], memory[size:]
+			for i := lo; i < hi; i++ {
+				clear(image)
+				t.SpreadPatches(image, l.lists.Slice(i*l.out, (i+1)*l.out), weights, w.patchStride())
+				w.separate(t, dx.Row(first+i), image, work)
+			}
+		})
+	}
 	w.interleaveWeights(l.Weight.Grad, dw, true)
-
 	for o, v := range db {
 		l.Bias.Grad[o] = float32(v)
 	}
-	if dx.Data == nil {
-		return
-	}
-	w.interleaveWeights(engine.Grow(&l.weights, len(l.Weight.Data)), l.Weight.Data, false)
-	weights := engine.View(l.weights, l.out*w.kernel, w.patchCols())
-	e.Parallel(dx.Rows, flops/4, elements, func(t *engine.Worker, lo, hi int) {
-		memory := t.Floats(size + in)
-		image, work := memory[:size], memory[size:]
-		for i := lo; i < hi; i++ {
-			clear(image)
-			t.SpreadPatches(image, l.lists.Slice(i*l.out, (i+1)*l.out), weights, w.patchStride())
-			w.separate(t, dx.Row(i), image, work)
-		}
-	})
 }
 
 // growLists makes room for n lists.

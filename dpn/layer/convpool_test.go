@@ -74,14 +74,20 @@ func threeLayers(e *engine.Engine, s [6]int, weight, bias []float32,
 	}
 	e.ReLUBackward(dz.Data, relu.Data, dz.Data)
 
-	for o := range out { // n is at most sumImages
-		sums := engine.NewMatrix(r, (c+15)/16*16)
-		for at := range r * c {
-			for i := range n {
-				sums.Set(at/c, at%c, sums.At(at/c, at%c)+dz.At(i, o*r*c+at))
+	for o := range out {
+		var sum float64
+		for lo := 0; lo < n; lo += sumImages {
+			sums := engine.NewMatrix(r, (c+15)/16*16)
+			for at := range r * c {
+				for i := lo; i < min(lo+sumImages, n); i++ {
+					sums.Set(at/c, at%c, sums.At(at/c, at%c)+dz.At(i, o*r*c+at))
+				}
 			}
+			e.Lock()
+			sum += e.Caller().Sum64(sums.Data)
+			e.Unlock()
 		}
-		db = append(db, e.Sum(sums.Data))
+		db = append(db, float32(sum))
 	}
 	gradient := engine.NewMatrix(out, w.Cols)
 	e.MatMul(gradient, byChannel(dz, out), under, false)
@@ -98,14 +104,14 @@ func threeLayers(e *engine.Engine, s [6]int, weight, bias []float32,
 	return y, byChannel(back, n), gradient.Data, db
 }
 
-// TestConvPool checks that a ConvPool has the bits of its three parts for images of normal numbers,
-// of few different numbers (so that maxima are tied), and with infinities and NaN of both signs.
+// TestConvPool checks that a ConvPool has the bits of its three parts for images of normal numbers, more of them than
+// are taken back at once, of few different numbers (so that maxima are tied), and with infinities and NaN of both signs.
 func TestConvPool(t *testing.T) {
 	e := newEngine(t, engine.WithThreads(2), engine.WithEagerThreads())
 	inf := float32(math.Inf(1))
 	special := []float32{inf, -inf, math.Float32frombits(0x7fc00000), math.Float32frombits(0xffc00000)}
 	for _, s := range pooledSizes {
-		for _, kind := range []string{"normal", "few", "special"} {
+		for _, kind := range []string{"normal", "many", "few", "special"} {
 			t.Run(fmt.Sprint(s, " ", kind), func(t *testing.T) {
 				l := NewConvPool("c", ImageShape{s[0], s[1], s[2]}, s[3], s[4], s[5])
 				rand := num.NewRand(5, 6)
@@ -119,7 +125,10 @@ func TestConvPool(t *testing.T) {
 					}
 				}
 				in, out := l.Sizes()
-				const n = 9
+				n := 9
+				if kind == "many" {
+					n = 2*imagesAtOnce + sumImages + 3
+				}
 				x, dy := normal(rand, n, in), normal(rand, n, out)
 				for i := range x.Data {
 					switch {
