@@ -104,8 +104,9 @@ func threeLayers(e *engine.Engine, s [6]int, weight, bias []float32,
 	return y, byChannel(back, n), gradient.Data, db
 }
 
-// TestConvPool checks that a ConvPool has the bits of its three parts for images of normal numbers, more of them than
-// are taken back at once, of few different numbers (so that maxima are tied), and with infinities and NaN of both signs.
+// TestConvPool checks that a ConvPool has the bits of its three parts for images of normal numbers, for more of them
+// than are taken back at once, for few different numbers (so that maxima are tied), and with infinities and NaN of both
+// signs.
 func TestConvPool(t *testing.T) {
 	e := newEngine(t, engine.WithThreads(2), engine.WithEagerThreads())
 	inf := float32(math.Inf(1))
