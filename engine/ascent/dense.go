@@ -344,12 +344,12 @@ func (p *dense) cost(e *engine.Engine, rows, active, group float64) pairCost {
 }
 
 // hidingRows is about how many rows hide the reading of so many bytes of P_i, over and over: none while they stay in
-// the second-level cache, and some while they may stay in the third one.
+// the second-level cache, and some while they may stay in the third one, whose share of a thread is a guess.
 func hidingRows(e *engine.Engine, bytes float64) float64 {
 	switch near := secondLevelShare(); {
 	case bytes <= near:
 		return 0
-	case bytes <= 16*near:
+	case bytes <= 32*near:
 		return float64(streamRows(e)) / 4
 	}
 	return float64(streamRows(e))
