@@ -100,8 +100,8 @@ func (l *ConvPool) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 // of at most 15 roundings, is off by at most 2^-20 of the sum of magnitudes.
 const sumImages = 16
 
-// imagesAtOnce images, and the lists of their gradients, stay in the second-level cache from one part of a backward
-// pass to the next.
+// imagesAtOnce images, and the lists of their gradients, stay in a near cache from one part of a backward pass to the
+// next.
 const imagesAtOnce = 8 * sumImages
 
 // Backward computes the gradient of every weight as one chain over images and positions, and that of every

@@ -194,4 +194,9 @@ func (s Stack) BackwardRows(e *engine.Engine, t *Tape, lo, hi int, dx, dy engine
 		part.y = append(part.y, rows(y))
 	}
 	s.Backward(e, part, dx, dy)
+	for _, l := range s {
+		if l, ok := l.(*LayerNorm); ok {
+			l.first = 0
+		}
+	}
 }
