@@ -166,7 +166,7 @@ func MeasureScale(ctx context.Context, e *engine.Engine, preset string) (ScaleCo
 		}
 	}
 	cost.Sharded = math.Inf(1)
-	for _, size := range []int{cost.Batch / 16, cost.Batch / 4, cost.Batch, 4 * cost.Batch} {
+	for _, size := range []int{cost.Batch / 16, cost.Batch / 4, cost.Batch, 4 * cost.Batch} { // Batch is at least 32
 		profile := new(dpn.Profile)
 		t.SetProfile(profile)
 		var times []float64
@@ -188,7 +188,7 @@ func MeasureScale(ctx context.Context, e *engine.Engine, preset string) (ScaleCo
 			}
 		}
 		cost.Sharded = min(cost.Sharded, sharded)
-		cost.Computing = append(cost.Computing, Cost{size, shortest(times) - sharded})
+		cost.Computing = append(cost.Computing, Cost{size, max(0, shortest(times)-sharded)})
 	}
 	cost.Add = addition(e, cost.Parameters)
 	return cost, nil
