@@ -17,9 +17,9 @@ import (
 //
 // The sum is the same whoever computes which piece. Sums over the validation samples are added in pieces, too.
 //
-// Where the P_i are matrices, which may be larger than the caches, all rows of a process climb together, so that it
-// reads the P_i once and not once a piece: no bit of a row depends on the others. (But not behind convolutions, whose
-// layers keep what their backward pass needs of one pass: layer.Stack.BackwardRows.)
+// Where the P_i are matrices, which may be larger than the caches, and gradients are exact, all rows of a process climb
+// together, so that it reads the P_i once and not once a piece: no bit of a row depends on the others. (But not behind
+// convolutions, whose layers keep what their backward pass needs of one pass: layer.Stack.BackwardRows.)
 
 // maxShards bounds the pieces of a minibatch.
 const maxShards = 1024

@@ -23,9 +23,9 @@ the batch of the preset. Efficiency: samples a second, over those of one rank ti
 The model: a rank computes its samples and what does not depend on them (the precisions), and its
 part of the norm and of the optimiser. It sends 4 (R - 1) messages, with twice (R - 1)/R of the
 parameters. A message takes --latency plus its bytes at --bandwidth; --overlap of it is hidden
-behind computing (today nothing is). The computing of ranks varies by --stragglers, and all wait for
-the slowest of R. The defaults are those of a usual network of 100 Gbit/s; under mpirun -n 2, in a
-program with MPI, they are what is measured between the two ranks.
+behind computing (nothing, unless it is given). The computing of ranks varies by --stragglers, and
+all wait for the slowest of R. The defaults are those of a usual network of 100 Gbit/s; under mpirun
+-n 2, in a program with MPI, they are what is measured between the two ranks.
 
 --check trains with 2, 4 and 8 ranks in this process, and compares the time of an update with the
 model, whose messages then are copies in memory. Leave the machine idle.`
