@@ -114,6 +114,10 @@ func TestUpdateAllocates(t *testing.T) {
 		"noise":       noisy,
 		"normalised":  func(c *Config) { c.Contrast, c.Centre = true, dataset.CentreMoments; noisy(c) },
 		"by Adadelta": func(c *Config) { c.Optimiser = Adadelta },
+		"conv":        func(c *Config) { c.Extractor = "conv" },
+		"dropout":     func(c *Config) { c.Extractor = "conv3" },
+		"perceptron":  func(c *Config) { c.Extractor, c.Hidden, c.LayerNorm = "mlp", "16", true },
+		"low rank":    func(c *Config) { c.Form, c.Rank = "lowrank", 4 },
 		"in pieces":   func(c *Config) { c.Shards = 3; noisy(c) },
 	} {
 		c := tiny()

@@ -22,6 +22,30 @@ type Conv struct {
 	biased []float32 // bias and weights, tap by tap
 	turned []float32 // zeros and the kernels turned by 180 degrees, for dx
 	db     []float64 // gradient of the bias
+
+	// Of the running pass.
+	pieces int
+	x, dy  engine.Matrix
+
+	forward, backward convolution
+	y, dx             intoRows
+	share             func(t *engine.Worker, lo, hi int) // backwardShare, stored because each call would allocate it
+}
+
+// intoRows copies the results of a convolution to the rows of to.
+type intoRows struct {
+	*window
+	to engine.Matrix
+}
+
+func (v *intoRows) take(_ *engine.Worker, i int, c engine.Matrix) {
+	rows, cols := v.outRows(), v.outCols()
+	to := v.to.Row(i)
+	for o := range c.Rows {
+		for r, from := 0, c.Row(o); r < rows; r++ {
+			copy(to[(o*rows+r)*cols:(o*rows+r+1)*cols], from[r*v.stride():])
+		}
+	}
 }
 
 // NewConv makes a Conv from images of a shape to images with out channels, with weights of zero. Its tensors
@@ -30,13 +54,17 @@ type Conv struct {
 func NewConv(name string, in ImageShape, out, kernel, padding int) *Conv {
 	w := newWindow("NewConv", in, out, kernel, padding, 1)
 	y := ImageShape{out, w.outRows(), w.outCols()}
-	return &Conv{
+	l := &Conv{
 		Weight: NewParam(name+".weight", out, in.Channels, kernel, kernel),
 		Bias:   NewParam(name+".bias", out),
 		w:      w,
 		back:   newWindow("NewConv", y, in.Channels, kernel, kernel-1-padding, 1),
 		out:    out,
 	}
+	l.forward.window, l.backward.window = &l.w, &l.back
+	l.y.window, l.dx.window = &l.w, &l.back
+	l.share = l.backwardShare
+	return l
 }
 
 func (l *Conv) Sizes() (in, out int) {
@@ -52,20 +80,9 @@ func (l *Conv) Forward(e *engine.Engine, y, x engine.Matrix, _ Mode) {
 	in, out := l.Sizes()
 	checkWhole("Conv", x.Rows, in, x)
 	checkWhole("Conv", x.Rows, out, y)
-	l.w.convolve(e, l.w.biasedWeights(&l.biased, l.Weight.Data, l.Bias.Data), x, l.w.rowsInto(y))
-}
-
-// rowsInto returns what copies the results of convolve to the rows of y.
-func (w *window) rowsInto(y engine.Matrix) func(t *engine.Worker, i int, c engine.Matrix) {
-	rows, cols := w.outRows(), w.outCols()
-	return func(_ *engine.Worker, i int, c engine.Matrix) {
-		to := y.Row(i)
-		for o := range c.Rows {
-			for r, from := 0, c.Row(o); r < rows; r++ {
-				copy(to[(o*rows+r)*cols:(o*rows+r+1)*cols], from[r*w.stride():])
-			}
-		}
-	}
+	l.y.to = y
+	l.forward.run(e, l.w.biasedWeights(&l.biased, l.Weight.Data, l.Bias.Data), x, &l.y)
+	l.y.to = engine.Matrix{}
 }
 
 // Backward computes the gradient of every weight as one chain over images and positions, and that of every
@@ -74,31 +91,37 @@ func (l *Conv) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 	in, out := l.Sizes()
 	checkWhole("Conv, backward", x.Rows, in, x)
 	checkWhole("Conv, backward", x.Rows, out, dy)
-	w, taps, positions := &l.w, l.w.taps(), l.w.positions()
 	db := engine.Grow(&l.db, l.out)
 	clear(db)
 	clear(l.Weight.Grad)
-	flops, elements := w.cost(x.Rows, l.out)
-	pieces := min(e.Threads(), l.out) // each piece reads all images
-	e.Parallel(pieces, flops, elements, func(t *engine.Worker, lo, hi int) {
-		lo, hi = l.out*lo/pieces, l.out*hi/pieces
-		gradient := engine.View(l.Weight.Grad[lo*taps:hi*taps], hi-lo, taps)
-		patches := engine.View(t.Floats(positions*taps), positions, taps)
-		for i := range x.Rows {
-			w.patches(patches, x.Row(i))
-			dz := engine.View(dy.Row(i)[lo*positions:hi*positions], hi-lo, positions)
-			t.MatMul(gradient, dz, patches, true)
-			for o := range hi - lo {
-				db[lo+o] += t.Sum64(dz.Row(o))
-			}
-		}
-	})
+	flops, elements := l.w.cost(x.Rows, l.out)
+	l.pieces, l.x, l.dy = min(e.Threads(), l.out), x, dy // each piece reads all images
+	e.Parallel(l.pieces, flops, elements, l.share)
+	l.x, l.dy = engine.Matrix{}, engine.Matrix{}
 	for o, v := range db {
 		l.Bias.Grad[o] = float32(v)
 	}
 	if dx.Data != nil {
 		checkWhole("Conv, backward", x.Rows, in, dx)
-		l.back.convolve(e, l.turnedWeights(), dy, l.back.rowsInto(dx))
+		l.dx.to = dx
+		l.backward.run(e, l.turnedWeights(), dy, &l.dx)
+		l.dx.to = engine.Matrix{}
+	}
+}
+
+// backwardShare computes the gradients of the weights and biases of pieces of the output channels.
+func (l *Conv) backwardShare(t *engine.Worker, lo, hi int) {
+	lo, hi = l.out*lo/l.pieces, l.out*hi/l.pieces
+	taps, positions := l.w.taps(), l.w.positions()
+	gradient := engine.View(l.Weight.Grad[lo*taps:hi*taps], hi-lo, taps)
+	patches := engine.View(t.Floats(positions*taps), positions, taps)
+	for i := range l.x.Rows {
+		l.w.patches(patches, l.x.Row(i))
+		dz := engine.View(l.dy.Row(i)[lo*positions:hi*positions], hi-lo, positions)
+		t.MatMul(gradient, dz, patches, true)
+		for o := range hi - lo {
+			l.db[lo+o] += t.Sum64(dz.Row(o))
+		}
 	}
 }
 

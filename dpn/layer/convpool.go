@@ -41,6 +41,21 @@ type ConvPool struct {
 	// The nonzero elements of the gradient of z, at the places of window.place, for every channel, and for
 	// up to imagesAtOnce images if dx is needed.
 	lists engine.PatchLists
+
+	forward convolution
+	run     poolRun
+
+	// Shares, stored because each call would allocate them.
+	interleave, byChannels, byImages func(t *engine.Worker, lo, hi int)
+}
+
+// poolRun is what the shares of a pass of ConvPool read.
+type poolRun struct {
+	y, x, dy, dx engine.Matrix
+	which        []byte // nil outside training
+	first, end   int    // images
+	kept         int    // images whose lists are kept
+	pieces       int
 }
 
 // ImageShape is the shape of images: channels of rows x cols pixels.
@@ -51,12 +66,15 @@ type ImageShape struct{ Channels, Rows, Cols int }
 // positive, 0 <= padding < kernel, and the output has at least one pixel.
 func NewConvPool(name string, in ImageShape, out, kernel, padding int) *ConvPool {
 	w := newWindow("NewConvPool", in, out, kernel, padding, 2)
-	return &ConvPool{
+	l := &ConvPool{
 		Weight: NewParam(name+".weight", out, in.Channels, kernel, kernel),
 		Bias:   NewParam(name+".bias", out),
 		w:      w,
 		out:    out,
 	}
+	l.forward.window = &l.w
+	l.interleave, l.byChannels, l.byImages = l.interleaveImages, l.backwardChannels, l.backwardImages
+	return l
 }
 
 func (l *ConvPool) Sizes() (in, out int) {
@@ -72,28 +90,31 @@ func (l *ConvPool) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 	in, out := l.Sizes()
 	checkWhole("ConvPool", x.Rows, in, x)
 	checkWhole("ConvPool", x.Rows, out, y)
-	var which []byte
+	l.run = poolRun{y: y}
 	if mode == Training {
-		which = engine.Grow(&l.which, len(y.Data))
+		l.run.which = engine.Grow(&l.which, len(y.Data))
 	}
-	biased := l.w.biasedWeights(&l.biased, l.Weight.Data, l.Bias.Data)
-	n := y.Cols / l.out
-	l.w.convolve(e, biased, x, func(t *engine.Worker, i int, c engine.Matrix) {
-		for o := range l.out {
-			image := engine.Matrix{Data: c.Row(o), Rows: l.w.outRows(), Cols: l.w.outCols(), RS: l.w.stride(), CS: 1}
-			first := i*y.Cols + o*n
-			if which != nil {
-				t.ReLUPool(y.Data[first:first+n], which[first:first+n], image)
-				continue
-			}
-			t.ReLUPool(y.Data[first:first+n], nil, image)
-			if !linalg.IsFinite(t.Sum64(image.Data)) {
-				for j := range n {
-					y.Data[first+j] = float32(math.NaN())
-				}
+	l.forward.run(e, l.w.biasedWeights(&l.biased, l.Weight.Data, l.Bias.Data), x, l)
+	l.run = poolRun{}
+}
+
+// take pools image i of the forward pass.
+func (l *ConvPool) take(t *engine.Worker, i int, c engine.Matrix) {
+	y, n := l.run.y.Data, l.run.y.Cols/l.out
+	for o := range l.out {
+		image := engine.Matrix{Data: c.Row(o), Rows: l.w.outRows(), Cols: l.w.outCols(), RS: l.w.stride(), CS: 1}
+		first := i*l.run.y.Cols + o*n
+		if l.run.which != nil {
+			t.ReLUPool(y[first:first+n], l.run.which[first:first+n], image)
+			continue
+		}
+		t.ReLUPool(y[first:first+n], nil, image)
+		if !linalg.IsFinite(t.Sum64(image.Data)) {
+			for j := range n {
+				y[first+j] = float32(math.NaN())
 			}
 		}
-	})
+	}
 }
 
 // sumImages images are added in float32 for the gradient of the bias, before float64 takes over: their sum,
@@ -110,70 +131,83 @@ func (l *ConvPool) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 	in, out := l.Sizes()
 	checkWhole("ConvPool, backward", len(l.which)/out, in, x)
 	checkWhole("ConvPool, backward", len(l.which)/out, out, dy)
-	w, taps, size := &l.w, l.w.taps(), l.w.interleaved()
+	w := &l.w
 	// The padding is never written and stays zero. Panels may read beyond the last image, so the
 	// memory is longer.
 	most := min(x.Rows, imagesAtOnce)
-	images := engine.Grow(&l.images, most*size+panelCols)
-	// Rows are padded to whole vectors of 16, because a load soon after a masked store stalls.
-	rows, cols := w.outRows(), (w.outCols()+15)/16*16
-	spaced := engine.View(engine.Grow(&l.spaced, l.out*rows*cols), l.out*rows, cols)
-	clear(spaced.Data)
-	db := engine.Grow(&l.db, l.out)
-	clear(db)
-	kept := 1
+	engine.Grow(&l.images, most*w.interleaved()+panelCols)
+	rows, cols := l.spacing()
+	clear(engine.Grow(&l.spaced, l.out*rows*cols))
+	clear(engine.Grow(&l.db, l.out))
+	l.run = poolRun{x: x, dy: dy, dx: dx, kept: 1, pieces: min(e.Threads(), l.out)} // each piece reads all images
 	if dx.Data != nil {
-		kept = most
+		l.run.kept = most
 		w.interleaveWeights(engine.Grow(&l.weights, len(l.Weight.Data)), l.Weight.Data, false)
 	}
-	l.growLists(kept * l.out)
-	dw := engine.Grow(&l.dw, l.out*taps)
-	clear(dw)
-	n, pieces := dy.Cols/l.out, min(e.Threads(), l.out) // each piece reads all images
+	l.growLists(l.run.kept * l.out)
+	clear(engine.Grow(&l.dw, l.out*w.taps()))
 	for first := 0; first < x.Rows; first += most {
-		end := min(first+most, x.Rows)
-		flops, elements := w.cost(end-first, l.out)
-		e.Parallel(end-first, 0, 2*float64((end-first)*in), func(t *engine.Worker, lo, hi int) {
-			work := t.Floats(in)
-			for i := lo; i < hi; i++ {
-				w.interleave(t, images[i*size:(i+1)*size], x.Row(first+i), work)
-			}
-		})
-		e.Parallel(pieces, flops, elements, func(t *engine.Worker, lo, hi int) {
-			lo, hi = l.out*lo/pieces, l.out*hi/pieces // channels
-			gradient := engine.View(dw[lo*taps:hi*taps], (hi-lo)*w.kernel, w.patchCols())
-			sums := spaced.Slice(lo*rows, hi*rows, 0, w.outCols())
-			for i := first; i < end; i++ {
-				lists := l.lists.Slice((i-first)%kept*l.out+lo, (i-first)%kept*l.out+hi)
-				which := l.which[i*dy.Cols:][lo*n : hi*n]
-				t.PoolBackward(lists, sums, dy.Row(i)[lo*n:hi*n], which, w.place(0, 1), w.place(1, 0))
-				t.AddPatches(gradient, lists, images[(i-first)*size:(i-first+1)*size+panelCols], w.patchStride())
-				if i%sumImages == sumImages-1 || i == x.Rows-1 {
-					for o := lo; o < hi; o++ {
-						all := spaced.Data[o*rows*cols : (o+1)*rows*cols]
-						db[o] += t.Sum64(all)
-						clear(all)
-					}
-				}
-			}
-		})
-		if dx.Data == nil {
-			continue
+		n := min(most, x.Rows-first)
+		l.run.first, l.run.end = first, first+n
+		flops, elements := w.cost(n, l.out)
+		e.Parallel(n, 0, 2*float64(n*in), l.interleave)
+		e.Parallel(l.run.pieces, flops, elements, l.byChannels)
+		if dx.Data != nil {
+			e.Parallel(n, flops/4, elements, l.byImages)
 		}
-		weights := engine.View(l.weights, l.out*w.kernel, w.patchCols())
-		e.Parallel(end-first, flops/4, elements, func(t *engine.Worker, lo, hi int) {
-			memory := t.Floats(size + in)
-			image, work := memory[:size], memory[size:]
-			for i := lo; i < hi; i++ {
-				clear(image)
-				t.SpreadPatches(image, l.lists.Slice(i*l.out, (i+1)*l.out), weights, w.patchStride())
-				w.separate(t, dx.Row(first+i), image, work)
-			}
-		})
 	}
-	w.interleaveWeights(l.Weight.Grad, dw, true)
-	for o, v := range db {
+	l.run = poolRun{}
+	w.interleaveWeights(l.Weight.Grad, l.dw, true)
+	for o, v := range l.db {
 		l.Bias.Grad[o] = float32(v)
+	}
+}
+
+// spacing returns the rows and columns of a channel of l.spaced. Rows are padded to whole vectors of 16, because a
+// load soon after a masked store stalls.
+func (l *ConvPool) spacing() (rows, cols int) { return l.w.outRows(), (l.w.outCols() + 15) / 16 * 16 }
+
+// interleaveImages interleaves images from l.run.first + lo on.
+func (l *ConvPool) interleaveImages(t *engine.Worker, lo, hi int) {
+	size, work := l.w.interleaved(), t.Floats(l.run.x.Cols)
+	for i := lo; i < hi; i++ {
+		l.w.interleave(t, l.images[i*size:(i+1)*size], l.run.x.Row(l.run.first+i), work)
+	}
+}
+
+// backwardChannels computes the gradients of the weights and biases of pieces of the channels, and their lists.
+func (l *ConvPool) backwardChannels(t *engine.Worker, lo, hi int) {
+	lo, hi = l.out*lo/l.run.pieces, l.out*hi/l.run.pieces
+	w, r, taps, size := &l.w, &l.run, l.w.taps(), l.w.interleaved()
+	rows, cols := l.spacing()
+	gradient := engine.View(l.dw[lo*taps:hi*taps], (hi-lo)*w.kernel, w.patchCols())
+	sums := engine.View(l.spaced, l.out*rows, cols).Slice(lo*rows, hi*rows, 0, w.outCols())
+	n := r.dy.Cols / l.out
+	for i := r.first; i < r.end; i++ {
+		lists := l.lists.Slice((i-r.first)%r.kept*l.out+lo, (i-r.first)%r.kept*l.out+hi)
+		which := l.which[i*r.dy.Cols:][lo*n : hi*n]
+		t.PoolBackward(lists, sums, r.dy.Row(i)[lo*n:hi*n], which, w.place(0, 1), w.place(1, 0))
+		t.AddPatches(gradient, lists, l.images[(i-r.first)*size:(i-r.first+1)*size+panelCols], w.patchStride())
+		if i%sumImages == sumImages-1 || i == r.x.Rows-1 {
+			for o := lo; o < hi; o++ {
+				all := l.spaced[o*rows*cols : (o+1)*rows*cols]
+				l.db[o] += t.Sum64(all)
+				clear(all)
+			}
+		}
+	}
+}
+
+// backwardImages computes dx of images from l.run.first + lo on, from the lists of all channels.
+func (l *ConvPool) backwardImages(t *engine.Worker, lo, hi int) {
+	size := l.w.interleaved()
+	memory := t.Floats(size + l.run.dx.Cols)
+	image, work := memory[:size], memory[size:]
+	weights := engine.View(l.weights, l.out*l.w.kernel, l.w.patchCols())
+	for i := lo; i < hi; i++ {
+		clear(image)
+		t.SpreadPatches(image, l.lists.Slice(i*l.out, (i+1)*l.out), weights, l.w.patchStride())
+		l.w.separate(t, l.run.dx.Row(l.run.first+i), image, work)
 	}
 }
 

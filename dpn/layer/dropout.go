@@ -2,6 +2,7 @@ package layer
 
 import (
 	"fmt"
+	"math"
 
 	"dpnbench/engine"
 	"dpnbench/engine/num"
@@ -18,6 +19,12 @@ type Dropout struct {
 	pass  uint64
 	first int       // see SetRow
 	keep  []float32 // 0 or 1/(1-p), in the last pass in training
+
+	// Of the running pass.
+	to, from []float32
+	stream   num.Rand
+
+	draw, apply func(w *engine.Worker, lo, hi int) // shares, stored because each call would allocate them
 }
 
 // NewDropout makes a Dropout for rows of width numbers. It panics unless 0 <= p < 1.
@@ -25,7 +32,9 @@ func NewDropout(width int, p float64, seed uint64) *Dropout {
 	if !(p >= 0 && p < 1) {
 		panic(fmt.Sprintf("layer: NewDropout: probability %v, expected 0 <= p < 1", p))
 	}
-	return &Dropout{width: width, p: p, seed: seed}
+	l := &Dropout{width: width, p: p, seed: seed}
+	l.draw, l.apply = l.drawShare, l.applyShare
+	return l
 }
 
 func (l *Dropout) Sizes() (in, out int) { return l.width, l.width }
@@ -44,29 +53,43 @@ func (l *Dropout) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 		copy(y.Data, x.Data)
 		return
 	}
-	r := num.NewRand(l.seed, l.pass)
-	r.Skip(uint64(l.first * l.width))
+	l.stream = *num.NewRand(l.seed, l.pass)
+	l.stream.Skip(uint64(l.first * l.width))
 	l.pass++
-	p, scale := float32(l.p), 1/float32(1-l.p)
-	keep := engine.Grow(&l.keep, x.Rows*l.width)
-	for i := range keep {
-		keep[i] = scale
-		if r.Float32() < p {
-			keep[i] = 0
-		}
+	l.to, l.from = y.Data, x.Data
+	e.Parallel(len(engine.Grow(&l.keep, x.Rows*l.width)), 0, 2*float64(len(l.keep)), l.draw)
+	l.to, l.from = nil, nil
+}
+
+// drawShare draws what is kept of the numbers lo to hi, and applies it.
+func (l *Dropout) drawShare(_ *engine.Worker, lo, hi int) {
+	// r.Float32() < p in integers and without a branch, which the CPU would often foretell wrongly.
+	r, least := l.stream, int64(math.Ceil(float64(float32(l.p))*(1<<24)))
+	r.Skip(uint64(lo))
+	scale := math.Float32bits(1 / float32(1-l.p))
+	from := l.from[lo:hi]
+	to, keep := l.to[lo:hi][:len(from)], l.keep[lo:hi][:len(from)]
+	for i, x := range from {
+		dropped := uint32((int64(r.Uint64()>>40) - least) >> 63) // all ones or none
+		k := math.Float32frombits(scale &^ dropped)
+		keep[i], to[i] = k, k*x
 	}
-	l.apply(y.Data, x.Data)
 }
 
 func (l *Dropout) Backward(e *engine.Engine, dx, _, _, dy engine.Matrix) {
-	if dx.Data != nil {
-		checkWhole("Dropout, backward", len(l.keep)/max(l.width, 1), l.width, dx, dy)
-		l.apply(dx.Data, dy.Data)
+	if dx.Data == nil {
+		return
 	}
+	checkWhole("Dropout, backward", len(l.keep)/max(l.width, 1), l.width, dx, dy)
+	l.to, l.from = dx.Data, dy.Data
+	e.Parallel(len(l.keep), 0, float64(len(l.keep)), l.apply)
+	l.to, l.from = nil, nil
 }
 
-func (l *Dropout) apply(y, x []float32) {
-	for i, k := range l.keep {
-		y[i] = k * x[i]
+func (l *Dropout) applyShare(_ *engine.Worker, lo, hi int) {
+	from := l.from[lo:hi]
+	to := l.to[lo:hi][:len(from)]
+	for i, k := range l.keep[lo:hi] {
+		to[i] = k * from[i]
 	}
 }

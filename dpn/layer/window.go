@@ -165,26 +165,47 @@ func (w *window) interleaveWeights(to, weights []float32, back bool) {
 	}
 }
 
-// convolve convolves the rows of images one by one with weights, and calls take with the result of
-// image i, out x positions in rows of stride, on several threads. weights is out x (1 + taps) and
-// has the bias in its first column, which is multiplied with the ones after the image. Every output
-// is one chain that starts from the bias.
-func (w *window) convolve(e *engine.Engine, weights, images engine.Matrix,
-	take func(t *engine.Worker, i int, c engine.Matrix)) {
-	out, size := weights.Rows, w.framed()
-	cols := (w.span() + panelCols - 1) / panelCols * panelCols
-	flops, elements := w.cost(images.Rows, out)
-	e.Parallel(images.Rows, flops, elements, func(t *engine.Worker, lo, hi int) {
-		memory := t.Floats(size + cols + out*cols)
-		x, c := memory[:size+cols], engine.View(memory[size+cols:], out, cols)
-		clear(x[:size])
-		for j := range cols {
-			x[size+j] = 1
-		}
-		for i := lo; i < hi; i++ {
-			w.frame(t, x, images.Row(i))
-			t.MatMulAt(c, weights, x, w.at, false)
-			take(t, i, c)
-		}
-	})
+// convolution convolves images, one by one on several threads, with windows.
+type convolution struct {
+	*window
+
+	// Of the running call.
+	weights, images engine.Matrix
+	take            taker
+
+	share func(t *engine.Worker, lo, hi int) // stored because each call would allocate it
+}
+
+// taker takes the result of image i of a convolution, out x positions in rows of stride. It is called on several
+// threads.
+type taker interface {
+	take(t *engine.Worker, i int, c engine.Matrix)
+}
+
+// run convolves the rows of images with weights. weights is out x (1 + taps) and has the bias in its first column,
+// which is multiplied with the ones after the image. Every output is one chain that starts from the bias.
+func (v *convolution) run(e *engine.Engine, weights, images engine.Matrix, to taker) {
+	if v.share == nil {
+		v.share = v.convolve
+	}
+	v.weights, v.images, v.take = weights, images, to
+	flops, elements := v.cost(images.Rows, weights.Rows)
+	e.Parallel(images.Rows, flops, elements, v.share)
+	v.images, v.take = engine.Matrix{}, nil
+}
+
+func (v *convolution) convolve(t *engine.Worker, lo, hi int) {
+	out, size := v.weights.Rows, v.framed()
+	cols := (v.span() + panelCols - 1) / panelCols * panelCols
+	memory := t.Floats(size + cols + out*cols)
+	x, c := memory[:size+cols], engine.View(memory[size+cols:], out, cols)
+	clear(x[:size])
+	for j := range cols {
+		x[size+j] = 1
+	}
+	for i := lo; i < hi; i++ {
+		v.frame(t, x, v.images.Row(i))
+		t.MatMulAt(c, v.weights, x, v.at, false)
+		v.take.take(t, i, c)
+	}
 }
