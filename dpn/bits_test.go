@@ -28,7 +28,7 @@ var trainedHashes = map[string]string{
 	"invariant":    "196bb71a5b95d287",
 	"tabular":      "c7bd88defc02e7c9",
 	"cnn":          "e78bcdcc616a8c7e",
-	"mnistc-cnn":   "236f2232ef3f6ba6",
+	"mnistc-cnn":   "50ed02ba4fe4b594",
 	"mlp":          "e5c9b44320738e36",
 	"linear":       "ed89487f35ba8a8f",
 }

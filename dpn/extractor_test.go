@@ -1,6 +1,9 @@
 package dpn
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -282,6 +285,14 @@ func TestMNISTCNN(t *testing.T) {
 	}
 	if b := c.TrainingBytes(dataset.Grey(28, 28), 10, 60000); b < 100e6 || b > 400e6 {
 		t.Errorf("%g bytes", b)
+	}
+	// All initial weights in the order of torch.nn.Module.parameters, of PyTorch 1.13 after torch.manual_seed(1).
+	h := sha256.New()
+	for _, p := range append(m.extractor.Params(), m.head.Params()...) {
+		binary.Write(h, binary.LittleEndian, p.Data)
+	}
+	if got := hex.EncodeToString(h.Sum(nil)); got != "8591166fbdf30a1dc910e4c9ae48d47c21743798a0ace9c8eff730539a9fc4de" {
+		t.Errorf("initial weights have the hash %s, those of PyTorch another one", got)
 	}
 	c.Form = potential.FormFull // as a state dictionary has it
 	f := newModel(t, c, digits(t, 20, 1)).file(formatModel)

@@ -78,8 +78,12 @@ func New(c Config, data *dataset.Data) (*Model, error) {
 		return nil, err
 	}
 	r := num.NewRand(c.Seed, stream.Weights)
-	m.extractor.Draw(r)
-	m.head.Draw(r)
+	var weights layer.Uniform = r
+	if c.Extractor == "conv3" { // PyTorch's example begins with these
+		weights = num.NewTorch(c.Seed)
+	}
+	m.extractor.Draw(weights)
+	m.head.Draw(weights)
 	m.potential.Start(c.Alpha, r)
 	m.fresh = true
 	return m, nil

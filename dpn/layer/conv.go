@@ -2,7 +2,6 @@ package layer
 
 import (
 	"dpnbench/engine"
-	"dpnbench/engine/num"
 )
 
 // Conv is a convolution (PyTorch's Conv2d; in fact a correlation) with square kernels, stride 1 and zero
@@ -74,7 +73,7 @@ func (l *Conv) Params() []*Param { return []*Param{l.Weight, l.Bias} }
 func (l *Conv) MACs() int        { return l.out * l.w.taps() * l.w.positions() }
 
 // Draw draws weights and bias uniformly from +-1/sqrt(channels*kernel^2), PyTorch's default.
-func (l *Conv) Draw(r *num.Rand) { drawDefault(r, l.Weight, l.Bias, l.w.taps()) }
+func (l *Conv) Draw(r Uniform) { drawDefault(r, l.Weight, l.Bias, l.w.taps()) }
 
 func (l *Conv) Forward(e *engine.Engine, y, x engine.Matrix, _ Mode) {
 	in, out := l.Sizes()

@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"dpnbench/engine"
-	"dpnbench/engine/num"
 	"dpnbench/internal/linalg"
 )
 
@@ -84,7 +83,7 @@ func (l *ConvPool) Params() []*Param { return []*Param{l.Weight, l.Bias} }
 func (l *ConvPool) MACs() int        { return l.out * l.w.taps() * l.w.positions() }
 
 // Draw draws weights and bias uniformly from +-1/sqrt(channels*kernel^2), PyTorch's default.
-func (l *ConvPool) Draw(r *num.Rand) { drawDefault(r, l.Weight, l.Bias, l.w.taps()) }
+func (l *ConvPool) Draw(r Uniform) { drawDefault(r, l.Weight, l.Bias, l.w.taps()) }
 
 func (l *ConvPool) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 	in, out := l.Sizes()

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"dpnbench/engine"
-	"dpnbench/engine/num"
 )
 
 // Layer maps rows of in numbers to rows of out numbers. All matrices are dense (contiguous).
@@ -30,7 +29,12 @@ type Layer interface {
 
 // Drawn is a layer with randomly initialised weights.
 type Drawn interface {
-	Draw(r *num.Rand)
+	Draw(r Uniform)
+}
+
+// Uniform draws uniform numbers: a *num.Rand, or a *num.Torch for the weights that PyTorch draws.
+type Uniform interface {
+	Uniform(dst []float32, lo, hi float32)
 }
 
 // Mode is the purpose of a forward pass.
@@ -81,7 +85,7 @@ func (s Stack) MACs() int {
 }
 
 // Draw draws the initial weights of all layers, in order.
-func (s Stack) Draw(r *num.Rand) {
+func (s Stack) Draw(r Uniform) {
 	for _, l := range s {
 		if d, ok := l.(Drawn); ok {
 			d.Draw(r)

@@ -23,7 +23,7 @@ func (l *Linear) Params() []*Param     { return []*Param{l.Weight, l.Bias} }
 func (l *Linear) MACs() int            { return l.in * l.out }
 
 // Draw draws weights and bias uniformly from +-1/sqrt(in), PyTorch's default.
-func (l *Linear) Draw(r *num.Rand) { drawDefault(r, l.Weight, l.Bias, l.in) }
+func (l *Linear) Draw(r Uniform) { drawDefault(r, l.Weight, l.Bias, l.in) }
 
 // DrawKaiming draws the weights uniformly with variance gain^2/in and sets the bias to 0, so that
 // rows keep their norm through many layers. gain^2 is 2 before a ReLU and 1 otherwise (He et al.,
@@ -35,7 +35,7 @@ func (l *Linear) DrawKaiming(r *num.Rand, gain float64) {
 }
 
 // drawDefault draws weights and bias by PyTorch's default: uniformly from +-1/sqrt(inputs per output).
-func drawDefault(r *num.Rand, weight, bias *Param, inputs int) {
+func drawDefault(r Uniform, weight, bias *Param, inputs int) {
 	limit := float32(1 / math.Sqrt(float64(inputs)))
 	r.Uniform(weight.Data, -limit, limit)
 	r.Uniform(bias.Data, -limit, limit)

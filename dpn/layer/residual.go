@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"dpnbench/engine"
-	"dpnbench/engine/num"
 )
 
 // Residual adds its input to the output of the layers within it: y = x + f(x) (He, Zhang, Ren and Sun, "Deep
@@ -34,7 +33,7 @@ func (l *Residual) Params() []*Param     { return l.within.Params() }
 func (l *Residual) MACs() int            { return l.within.MACs() }
 
 // Draw draws the initial weights of the layers within.
-func (l *Residual) Draw(r *num.Rand) { l.within.Draw(r) }
+func (l *Residual) Draw(r Uniform) { l.within.Draw(r) }
 
 func (l *Residual) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 	checkWhole("Residual", x.Rows, l.width, y, x)

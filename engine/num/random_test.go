@@ -10,6 +10,19 @@ import (
 
 // TestRandomBits compares the streams with committed hashes. They must never change, because seeds
 // identify results.
+// TestTorch compares numbers with those of PyTorch 1.13: torch.manual_seed(1), torch.empty(700).uniform_(-1/3, 1/3).
+// The first 624 are of one state of the twister, the others of the next.
+func TestTorch(t *testing.T) {
+	all := make([]float32, 700)
+	NewTorch(1).Uniform(all, -1.0/3, 1.0/3)
+	for i, want := range map[int]float32{0: 0.1717544, 1: -0.14712608, 2: -0.064620495,
+		623: 0.04922712, 624: 0.21485615, 699: 0.23463905} {
+		if all[i] != want {
+			t.Errorf("number %d is %v, want %v", i, all[i], want)
+		}
+	}
+}
+
 func TestRandomBits(t *testing.T) {
 	h := sha256.New()
 	floats := make([]float32, 10000)
