@@ -291,8 +291,9 @@ func TestMNISTCNN(t *testing.T) {
 	for _, p := range append(m.extractor.Params(), m.head.Params()...) {
 		binary.Write(h, binary.LittleEndian, p.Data)
 	}
-	if got := hex.EncodeToString(h.Sum(nil)); got != "8591166fbdf30a1dc910e4c9ae48d47c21743798a0ace9c8eff730539a9fc4de" {
-		t.Errorf("initial weights have the hash %s, those of PyTorch another one", got)
+	const want = "8591166fbdf30a1dc910e4c9ae48d47c21743798a0ace9c8eff730539a9fc4de"
+	if got := hex.EncodeToString(h.Sum(nil)); got != want {
+		t.Errorf("initial weights have the hash %s, those of PyTorch %s", got, want)
 	}
 	c.Form = potential.FormFull // as a state dictionary has it
 	f := newModel(t, c, digits(t, 20, 1)).file(formatModel)

@@ -8,8 +8,6 @@ import (
 	"testing"
 )
 
-// TestRandomBits compares the streams with committed hashes. They must never change, because seeds
-// identify results.
 // TestTorch compares numbers with those of PyTorch 1.13: torch.manual_seed(1), torch.empty(700).uniform_(-1/3, 1/3).
 // The first 624 are of one state of the twister, the others of the next.
 func TestTorch(t *testing.T) {
@@ -23,6 +21,8 @@ func TestTorch(t *testing.T) {
 	}
 }
 
+// TestRandomBits compares the streams with committed hashes. They must never change, because seeds
+// identify results.
 func TestRandomBits(t *testing.T) {
 	h := sha256.New()
 	floats := make([]float32, 10000)
