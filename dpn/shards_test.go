@@ -107,7 +107,7 @@ func TestShardedBits(t *testing.T) {
 		"noise":     "47197f7b918907e9",
 		"densities": "c410ce17ff6483d8",
 		"robust":    "633caea68517d9db",
-		"conv3":     "bb30f83ce00ed181",
+		"conv3":     "b5229a6ffb6dc977",
 		"paper":     "1157ea80465eaae0",
 		"pixels":    "e78fe3eb1737eed1",
 		"published": "5d6d0ea330721e54",
