@@ -1,8 +1,6 @@
 package layer
 
-import (
-	"dpnbench/engine"
-)
+import "dpnbench/engine"
 
 // Conv is a convolution (PyTorch's Conv2d; in fact a correlation) with square kernels, stride 1 and zero
 // padding:
@@ -22,13 +20,14 @@ type Conv struct {
 	turned []float32 // zeros and the kernels turned by 180 degrees, for dx
 	db     []float64 // gradient of the bias
 
-	// Of the running pass.
-	pieces int
-	x, dy  engine.Matrix
+	forward, backward *convolution
 
-	forward, backward convolution
-	y, dx             intoRows
-	share             func(t *engine.Worker, lo, hi int) // backwardShare, stored because each call would allocate it
+	// Of the running pass.
+	x, dy  engine.Matrix
+	pieces int
+	into   intoRows
+
+	share func(t *engine.Worker, lo, hi int) // backwardShare, stored because each call would allocate it
 }
 
 // intoRows copies the results of a convolution to the rows of to.
@@ -60,9 +59,7 @@ func NewConv(name string, in ImageShape, out, kernel, padding int) *Conv {
 		back:   newWindow("NewConv", y, in.Channels, kernel, kernel-1-padding, 1),
 		out:    out,
 	}
-	l.forward.window, l.backward.window = &l.w, &l.back
-	l.y.window, l.dx.window = &l.w, &l.back
-	l.share = l.backwardShare
+	l.forward, l.backward, l.share = l.w.convolution(), l.back.convolution(), l.backwardShare
 	return l
 }
 
@@ -79,9 +76,9 @@ func (l *Conv) Forward(e *engine.Engine, y, x engine.Matrix, _ Mode) {
 	in, out := l.Sizes()
 	checkWhole("Conv", x.Rows, in, x)
 	checkWhole("Conv", x.Rows, out, y)
-	l.y.to = y
-	l.forward.run(e, l.w.biasedWeights(&l.biased, l.Weight.Data, l.Bias.Data), x, &l.y)
-	l.y.to = engine.Matrix{}
+	l.into = intoRows{&l.w, y}
+	l.forward.run(e, l.w.biasedWeights(&l.biased, l.Weight.Data, l.Bias.Data), x, &l.into)
+	l.into = intoRows{}
 }
 
 // Backward computes the gradient of every weight as one chain over images and positions, and that of every
@@ -102,9 +99,9 @@ func (l *Conv) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 	}
 	if dx.Data != nil {
 		checkWhole("Conv, backward", x.Rows, in, dx)
-		l.dx.to = dx
-		l.backward.run(e, l.turnedWeights(), dy, &l.dx)
-		l.dx.to = engine.Matrix{}
+		l.into = intoRows{&l.back, dx}
+		l.backward.run(e, l.turnedWeights(), dy, &l.into)
+		l.into = intoRows{}
 	}
 }
 

@@ -41,7 +41,7 @@ type ConvPool struct {
 	// up to imagesAtOnce images if dx is needed.
 	lists engine.PatchLists
 
-	forward convolution
+	forward *convolution
 	run     poolRun
 
 	// Shares, stored because each call would allocate them.
@@ -71,7 +71,7 @@ func NewConvPool(name string, in ImageShape, out, kernel, padding int) *ConvPool
 		w:      w,
 		out:    out,
 	}
-	l.forward.window = &l.w
+	l.forward = l.w.convolution()
 	l.interleave, l.byChannels, l.byImages = l.interleaveImages, l.backwardChannels, l.backwardImages
 	return l
 }

@@ -57,13 +57,14 @@ func (l *Dropout) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 	l.stream.Skip(uint64(l.first * l.width))
 	l.pass++
 	l.to, l.from = y.Data, x.Data
-	e.Parallel(len(engine.Grow(&l.keep, x.Rows*l.width)), 0, 2*float64(len(l.keep)), l.draw)
+	keep := engine.Grow(&l.keep, x.Rows*l.width)
+	e.Parallel(len(keep), 0, float64(2*len(keep)), l.draw)
 	l.to, l.from = nil, nil
 }
 
 // drawShare draws what is kept of the numbers lo to hi, and applies it.
 func (l *Dropout) drawShare(_ *engine.Worker, lo, hi int) {
-	// r.Float32() < p in integers and without a branch, which the CPU would often foretell wrongly.
+	// r.Float32() < p in integers, without a branch, which would often be mispredicted.
 	r, least := l.stream, int64(math.Ceil(float64(float32(l.p))*(1<<24)))
 	r.Skip(uint64(lo))
 	scale := math.Float32bits(1 / float32(1-l.p))

@@ -18,7 +18,7 @@ type Layer interface {
 	MACs() int
 
 	// Forward sets y (n x out) from x (n x in). Only a pass in training changes the layer: it
-	// stores what Backward needs.
+	// stores what Backward needs. A layer makes one pass at a time.
 	Forward(e *engine.Engine, y, x engine.Matrix, mode Mode)
 
 	// Backward takes dy (n x out), the gradient of the loss with respect to y, for x and y of the

@@ -165,7 +165,7 @@ func (w *window) interleaveWeights(to, weights []float32, back bool) {
 	}
 }
 
-// convolution convolves images, one by one on several threads, with windows.
+// convolution convolves images, one by one on several threads.
 type convolution struct {
 	*window
 
@@ -182,12 +182,15 @@ type taker interface {
 	take(t *engine.Worker, i int, c engine.Matrix)
 }
 
+func (w *window) convolution() *convolution {
+	v := &convolution{window: w}
+	v.share = v.convolve
+	return v
+}
+
 // run convolves the rows of images with weights. weights is out x (1 + taps) and has the bias in its first column,
 // which is multiplied with the ones after the image. Every output is one chain that starts from the bias.
 func (v *convolution) run(e *engine.Engine, weights, images engine.Matrix, to taker) {
-	if v.share == nil {
-		v.share = v.convolve
-	}
 	v.weights, v.images, v.take = weights, images, to
 	flops, elements := v.cost(images.Rows, weights.Rows)
 	e.Parallel(images.Rows, flops, elements, v.share)
