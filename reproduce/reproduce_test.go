@@ -115,7 +115,7 @@ func clocks(r Results) {
 // part, and checks properties of figures, claims and page that hold for any data.
 func TestExperiments(t *testing.T) {
 	if testing.Short() {
-		t.Skip("trains networks for half a minute")
+		t.Skip("trains networks for half a minute: without -short")
 	}
 	var r Results
 	parts := map[string]int{"table1": 3, "law": 5, "trained": 3, "poster": 8, "field": 8}

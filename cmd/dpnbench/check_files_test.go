@@ -52,7 +52,7 @@ func needNumPy(t *testing.T) string {
 			return python
 		}
 	}
-	t.Skip("needs python3 with NumPy, which is not installed")
+	t.Skip("no python3 with NumPy (Debian: apt-get install python3-numpy)")
 	return ""
 }
 

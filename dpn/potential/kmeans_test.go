@@ -117,7 +117,7 @@ func TestMeansOfManyRows(t *testing.T) {
 // have no more than Inertia.
 func TestClusters(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a second, and runs have the same bits on every machine")
+		t.Skip("slow under emulation, and the same bits on every machine: without -short")
 	}
 	const n, k, d = 20000, 20, 2
 	e, x := newEngine(t), engine.NewMatrix(n, d)
