@@ -23,8 +23,9 @@ type Config struct {
 
 	// The network. Extractor is identity (the pixels are the features) or maps them to Dim
 	// features: linear, mlp (Hidden: widths such as 512-256), conv (two convolutions; Hidden: their
-	// channels, empty for 8-16) or conv3 (3 x 3 convolutions to 32 and 64 channels and a layer with ReLU, with
-	// dropout: PyTorch's MNIST example). LayerNorm normalises the features, without scale and shift.
+	// channels, empty for 8-16) or conv3: PyTorch's MNIST example, 3 x 3 convolutions to 32 and 64 channels and a
+	// layer with ReLU, with dropout and the initial weights that PyTorch draws after torch.manual_seed(Seed).
+	// LayerNorm normalises the features, without scale and shift.
 	Extractor string `toml:"extractor" json:"extractor"`
 	Hidden    string `toml:"hidden" json:"hidden"`
 	Dim       int    `toml:"dim" json:"dim"`

@@ -79,7 +79,7 @@ func New(c Config, data *dataset.Data) (*Model, error) {
 	}
 	r := num.NewRand(c.Seed, stream.Weights)
 	var weights layer.Uniform = r
-	if c.Extractor == "conv3" { // PyTorch's example begins with these
+	if c.Extractor == "conv3" { // a network of PyTorch, with the weights that it has there
 		weights = num.NewTorch(c.Seed)
 	}
 	m.extractor.Draw(weights)
