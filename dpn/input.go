@@ -65,6 +65,10 @@ func (p *input) cost(each float64) float64 {
 	return each * float64(p.x.Rows*p.x.Cols)
 }
 
+// prefetched rows later an image is read that is prefetched now: long enough for it to arrive from memory, because
+// images at random places are in no cache.
+const prefetched = 3
+
 func (p *input) rows(w *engine.Worker, lo, hi int) {
 	for b := lo; b < hi; b++ {
 		i := b
@@ -76,6 +80,9 @@ func (p *input) rows(w *engine.Worker, lo, hi int) {
 			copy(row, p.set.Vector(i))
 			p.norm.Apply(row)
 			continue
+		}
+		if next := b + prefetched; p.at != nil && next < hi {
+			w.Prefetch(p.set.Image(int(p.at[next])))
 		}
 		image := p.set.Image(i)
 		plane := len(image) / len(p.tables)

@@ -260,6 +260,11 @@ func triadAVX2(a float32, dst, x, y []float32, rounds int)
 // pause executes n PAUSE instructions, which tell the core that this thread is spinning.
 func pause(n int)
 
+// prefetch loads lines of x into the first-level cache, from its first byte on, without waiting for them.
+//
+//go:noescape
+func prefetch(x []byte)
+
 // additions runs rounds of 64 additions to one register, each of which waits for the one before.
 func additions(rounds int)
 

@@ -41,6 +41,7 @@
 //	writeAVX2         dst[j] = a, rounds times
 //	triadAVX2         dst[j] = fma(a, y[j], x[j]), rounds times
 //	pause             n spin-wait hints
+//	prefetch          prefetches x
 //	additions         rounds of 64 dependent additions
 
 // tailMasks is eight all-ones words, then eight zeros: the 32 bytes from (8-n)*4 on select the first n
@@ -1268,6 +1269,24 @@ loop:
 	PAUSE
 	SUBQ $1, CX
 	JGT  loop
+	RET
+
+// func prefetch(x []byte)
+//
+// Prefetches x.
+//
+// SI x, CX its end.
+TEXT ·prefetch(SB), NOSPLIT, $0-24
+	MOVQ x_base+0(FP), SI
+	MOVQ x_len+8(FP), CX
+	ADDQ SI, CX
+	JMP  test
+line:
+	PREFETCHT0 (SI)
+	ADDQ $64, SI
+test:
+	CMPQ SI, CX
+	JLO  line
 	RET
 
 // MEASURE_ADD8 is eight additions that each wait for the one before.

@@ -43,6 +43,7 @@
 //	writeNEON         dst[j] = a, rounds times
 //	triadNEON         dst[j] = fma(a, y[j], x[j]), rounds times
 //	pause             n spin-wait hints
+//	prefetch          prefetches x
 //	additions         rounds of 64 dependent additions
 
 // ---------------------------------------------------------------------------------
@@ -1260,6 +1261,24 @@ loop:
 	YIELD
 	SUBS $1, R7
 	BGT  loop
+	RET
+
+// func prefetch(x []byte)
+//
+// Prefetches x.
+//
+// R0 x, R1 its end.
+TEXT ·prefetch(SB), NOSPLIT, $0-24
+	MOVD x_base+0(FP), R0
+	MOVD x_len+8(FP), R1
+	ADD  R0, R1
+	B    test
+line:
+	PRFM (R0), PLDL1KEEP
+	ADD  $64, R0
+test:
+	CMP  R1, R0
+	BLO  line
 	RET
 
 // MEASURE_ADD8 is eight additions that each wait for the one before.

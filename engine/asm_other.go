@@ -8,6 +8,9 @@ var machineKernels []*kernels
 // pause does nothing: Go has no instruction for it.
 func pause(int) {}
 
+// prefetch does nothing: Go has no instruction for it.
+func prefetch([]byte) {}
+
 // additions runs rounds of 64 additions to x, each of which waits for the one before.
 // With two numbers that take turns the compiler merges none.
 func additions(rounds int) { addInTurns(rounds, 1, 2, 3) }

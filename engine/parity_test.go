@@ -251,7 +251,7 @@ func (h *parity) tile() {
 }
 
 // TestTables checks that every field of every table is set unless it is optional, and that the
-// measuring loop ends.
+// loops without a result end.
 func TestTables(t *testing.T) {
 	for _, tier := range Available() {
 		kern, _ := tierKernels(tier)
@@ -265,6 +265,7 @@ func TestTables(t *testing.T) {
 		for rounds := range 3 {
 			kern.fmaPeak(rounds)
 			pause(rounds)
+			prefetch(make([]byte, 100*rounds))
 		}
 	}
 }

@@ -170,3 +170,7 @@ func (w *Worker) Transpose(dst, x Matrix) {
 		w.e.yield(&w.e.scratch[w.index], 2*n*x.Cols)
 	}
 }
+
+// Prefetch loads up to 4 KiB of x into the first-level cache without waiting for them: of what is soon read from places
+// where the processor does not expect it.
+func (w *Worker) Prefetch(x []byte) { prefetch(x[:min(len(x), 4<<10)]) }
