@@ -641,20 +641,93 @@ rowtest:
 	VZEROUPPER
 	RET
 
+// REDUCE_QUAD and REDUCE_QUADREST add w (x - y)^2 to the lanes of a row.
+#define REDUCE_QUAD(x, a0, a1) \
+	VMOVUPS (x)(AX*4), Y0   \
+	VSUBPS Y2, Y0, Y0       \
+	VMULPS Y12, Y0, Y1      \
+	VFMADD231PS Y0, Y1, a0  \
+	VMOVUPS 32(x)(AX*4), Y0 \
+	VSUBPS Y3, Y0, Y0       \
+	VMULPS Y13, Y0, Y1      \
+	VFMADD231PS Y0, Y1, a1
+
+#define REDUCE_QUADREST(x, a0, a1) \
+	VMASKMOVPS (x)(AX*4), Y14, Y0   \
+	VSUBPS Y2, Y0, Y0               \
+	VMULPS Y12, Y0, Y1              \
+	VFMADD231PS Y0, Y1, a0          \
+	VMASKMOVPS 32(x)(AX*4), Y15, Y0 \
+	VSUBPS Y3, Y0, Y0               \
+	VMULPS Y13, Y0, Y1              \
+	VFMADD231PS Y0, Y1, a1
+
+#define REDUCE_QUADLOAD \
+	VMOVUPS (DX)(AX*4), Y2   \
+	VMOVUPS 32(DX)(AX*4), Y3 \
+	VMOVUPS (R15)(AX*4), Y12  \
+	VMOVUPS 32(R15)(AX*4), Y13
+
+#define REDUCE_QUADLOADREST \
+	VMASKMOVPS (DX)(AX*4), Y14, Y2   \
+	VMASKMOVPS 32(DX)(AX*4), Y15, Y3 \
+	VMASKMOVPS (R15)(AX*4), Y14, Y12  \
+	VMASKMOVPS 32(R15)(AX*4), Y15, Y13
+
 // func quadRowsAVX2(dst, x []float32, xs int, y, w []float32)
 //
 // dst[i] = sum over j of w[j] * (x[i][j] - y[j])^2. See quadRowsGeneric.
 //
-// DI dst   SI current row of x, R10 bytes from row to row   DX y   BX w   AX index
-// R12 rows left, CX elements left   Y4, Y5 lanes   Y14, Y15 tail masks
+// Four rows at a time, to hide the latency of their chains; then row by row.
+//
+// DI dst             SI, R11, R13, BX   rows 0 to 3 of x, indexed by AX
+// R12 rows left      R10                bytes from row to row of x
+// CX elements left   DX y, R15 w
+// Lanes of rows 0 to 3: (Y4, Y5), (Y6, Y7), (Y8, Y9), (Y10, Y11). y: Y2, Y3. w: Y12, Y13.
+// Tail masks: Y14, Y15.
 TEXT ·quadRowsAVX2(SB), NOSPLIT, $0-104
 	MOVQ dst_base+0(FP), DI
 	MOVQ x_base+24(FP), SI
 	MOVQ xs+48(FP), R10
 	MOVQ y_base+56(FP), DX
-	MOVQ w_base+80(FP), BX
+	MOVQ w_base+80(FP), R15
 	MOVQ dst_len+8(FP), R12
 	SHLQ $2, R10
+	JMP  fourtest
+four:
+	MOVQ y_len+64(FP), CX
+	LEAQ (SI)(R10*1), R11
+	LEAQ (SI)(R10*2), R13
+	LEAQ (R11)(R10*2), BX
+	REDUCE_ZERO
+	XORQ AX, AX
+	SUBQ $16, CX
+	JLT  fourrest
+fourblock:
+	REDUCE_QUADLOAD
+	REDUCE_QUAD(SI, Y4, Y5)
+	REDUCE_QUAD(R11, Y6, Y7)
+	REDUCE_QUAD(R13, Y8, Y9)
+	REDUCE_QUAD(BX, Y10, Y11)
+	ADDQ $16, AX
+	SUBQ $16, CX
+	JGE  fourblock
+fourrest:
+	ADDQ $16, CX
+	JEQ  fourtree
+	REDUCE_MASKS(fourshort)
+	REDUCE_QUADLOADREST
+	REDUCE_QUADREST(SI, Y4, Y5)
+	REDUCE_QUADREST(R11, Y6, Y7)
+	REDUCE_QUADREST(R13, Y8, Y9)
+	REDUCE_QUADREST(BX, Y10, Y11)
+fourtree:
+	REDUCE_TREES
+	LEAQ (SI)(R10*4), SI
+fourtest:
+	SUBQ $4, R12
+	JGE  four
+	ADDQ $4, R12
 	JMP  rowtest
 row:
 	MOVQ y_len+64(FP), CX
@@ -664,14 +737,8 @@ row:
 	SUBQ $16, CX
 	JLT  rest
 block:
-	VMOVUPS (SI)(AX*4), Y0
-	VMOVUPS 32(SI)(AX*4), Y1
-	VSUBPS (DX)(AX*4), Y0, Y0
-	VSUBPS 32(DX)(AX*4), Y1, Y1
-	VMULPS (BX)(AX*4), Y0, Y2
-	VMULPS 32(BX)(AX*4), Y1, Y3
-	VFMADD231PS Y0, Y2, Y4
-	VFMADD231PS Y1, Y3, Y5
+	REDUCE_QUADLOAD
+	REDUCE_QUAD(SI, Y4, Y5)
 	ADDQ $16, AX
 	SUBQ $16, CX
 	JGE  block
@@ -679,18 +746,8 @@ rest:
 	ADDQ $16, CX
 	JEQ  tree
 	REDUCE_MASKS(short)
-	VMASKMOVPS (SI)(AX*4), Y14, Y0
-	VMASKMOVPS (DX)(AX*4), Y14, Y1
-	VMASKMOVPS (BX)(AX*4), Y14, Y2
-	VSUBPS Y1, Y0, Y0
-	VMULPS Y2, Y0, Y2
-	VFMADD231PS Y0, Y2, Y4
-	VMASKMOVPS 32(SI)(AX*4), Y15, Y0
-	VMASKMOVPS 32(DX)(AX*4), Y15, Y1
-	VMASKMOVPS 32(BX)(AX*4), Y15, Y2
-	VSUBPS Y1, Y0, Y0
-	VMULPS Y2, Y0, Y2
-	VFMADD231PS Y0, Y2, Y5
+	REDUCE_QUADLOADREST
+	REDUCE_QUADREST(SI, Y4, Y5)
 tree:
 	REDUCE_TREE
 	VMOVSS X4, (DI)
