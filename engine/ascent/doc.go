@@ -72,7 +72,7 @@
 //   - pair: a row and a component, at a step
 //   - record: what a block of rows keeps of the sparse route for the backward pass
 //   - run: the steps of a row with a single active component
-//   - scaled: [-r Z | -r], the left operand of the gradient for low rank
+//   - scaled: [-S r Z | -r], the left operand of the gradient for low rank
 //   - slope: s_i, and after the product rule t_i = dL/dl_i
 //   - VJP: vector-Jacobian product, the backward pass of a function
 //   - viaPrecision: dA_i is made from dP_i, not from single rows

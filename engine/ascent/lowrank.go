@@ -21,17 +21,18 @@ type lowRank struct {
 
 	tier    engine.Tier    // of the engine that set them; 0 before
 	offset  []float32      // k r: -F_i mu_i
-	columns []float32      // F_i^T of the components in use (columnsOf)
+	columns []float32      // F_i^T and -w_i*mu_i of the components in use (columnsOf)
 	known   []columnsState // of columns
-	stack   []float32      // (k r + k) x d: all F_i, with the sign before them, above all -w_i*mu_i
+	centres []float32      // k x d: -w_i*mu_i
 
-	// For the dense route (prepareDense): all F_i^T; and stack, the transpose of its last rows, all w_i, d x k
-	// and k x d.
+	// For the dense route (prepareDense): all F_i^T; all F_i above all -w_i*mu_i (stack), the transpose of these last
+	// rows, all w_i, d x k and k x d.
 	projected, combined               bool
 	project                           engine.Packed
+	stack                             []float32
 	back, centresT, weightsT, weights engine.Packed
 
-	stacking stackFactors
+	products centreProducts
 }
 
 // NewLowRankMixture makes a mixture whose precisions are diagonal up to r dimensions,
@@ -49,7 +50,7 @@ type lowRank struct {
 // One product gives all Z_i: its chains start from -F_i mu_i and add X F_i^T. Another, of
 // inner size k r + k, gives
 //
-//	[-r_1 Z_1 .. -r_k Z_k | -r_1 .. -r_k] [S F_1; ..; S F_k; -w_1*mu_1; ..; -w_k*mu_k]
+//	[-S r_1 Z_1 .. -S r_k Z_k | -r_1 .. -r_k] [F_1; ..; F_k; -w_1*mu_1; ..; -w_k*mu_k]
 //
 // and a small one X * ([-r_1 .. -r_k] [w_1; ..; w_k]); the sum is grad phi, as precise as
 // the rounding of x. q has to be more precise than that, because responsibilities depend
@@ -67,8 +68,8 @@ func NewLowRankMixture(k, d, r int, mu, c []float32) *Mixture {
 
 // SetLowRank sets P_i = diag(w_i) + sign F_i^T F_i from the weights w (k x d), the factors f (k r x d, F_1
 // first) and sign 1 or -1. It reads the centres, too: call it once per update of any of them. w and f are
-// kept and must not change before the next call. It takes a copy and up to three packings of about k r d
-// numbers each, and up to three of k d. It does not check that P_i is positive definite.
+// kept and must not change before the next call. It takes up to two copies and two packings of about k r d
+// numbers each, and up to four of k d. It does not check that P_i is positive definite.
 func (m *Mixture) SetLowRank(e *engine.Engine, w, f []float32, sign float32) {
 	m.check(e, "SetLowRank")
 	l, ok := m.precision.(*lowRank)
@@ -88,38 +89,40 @@ func (m *Mixture) SetLowRank(e *engine.Engine, w, f []float32, sign float32) {
 	m.generations++
 	m.forgetBounds()
 	m.forgetCentres()
-	engine.Grow(&l.stack, (kr+k)*d+e.PanelCols()) // MatMulThin reads beyond a row
+	engine.Grow(&l.centres, k*d)
 	engine.Grow(&l.offset, kr)
-	engine.Grow(&l.columns, k*(l.r*d+e.PanelCols()))
+	engine.Grow(&l.columns, k*((l.r+1)*d+e.PanelCols()))
 	engine.Grow(&l.known, k)
 	for i := range l.known {
 		l.known[i].known = false
 	}
-	j := &l.stacking
+	j := &l.products
 	cost := engine.ElementFlops((kr + k) * d)
-	*j = stackFactors{l: l, tasks: e.TasksFor(k, cost)}
+	*j = centreProducts{l: l, tasks: e.TasksFor(k, cost)}
 	e.Run(j, j.tasks, cost)
-	*j = stackFactors{}
+	*j = centreProducts{}
 	l.tier, l.projected, l.combined = e.Tier(), false, false
 }
 
-// columnsState says whether F_i^T is known since SetLowRank.
+// columnsState says whether the columns of a component are known since SetLowRank.
 type columnsState struct {
 	sync.Mutex
 	known bool
 }
 
-// columnsOf returns F_i^T (d x r, row-major), with what MatMulThin reads beyond it. It is laid out when it is
-// first asked for: few rows are multiplied by few components.
-func (l *lowRank) columnsOf(worker *engine.Worker, i int) []float32 {
-	d := l.m.D
-	state, n := &l.known[i], l.r*d
-	room := n + worker.Engine().PanelCols()
-	columns := l.columns[i*room : (i+1)*room]
+// columnsOf returns F_i^T and, as a last column, -w_i*mu_i (d x (r + 1)), with what MatMulThin reads beyond them. They
+// are laid out when they are first asked for: few rows are multiplied by few components.
+func (l *lowRank) columnsOf(worker *engine.Worker, i int) engine.Matrix {
+	d, n := l.m.D, l.r+1
+	state, room := &l.known[i], n*d+worker.Engine().PanelCols()
+	columns := engine.View(l.columns[i*room:(i+1)*room], d, n)
 	state.Lock()
 	defer state.Unlock()
 	if !state.known {
-		worker.Transpose(engine.View(columns[:n], d, l.r), engine.View(l.f[i*n:(i+1)*n], l.r, d))
+		worker.Transpose(columns.Slice(0, d, 0, l.r), l.factorsOf(i))
+		for p, v := range l.centreOf(i) {
+			columns.Data[p*n+l.r] = v
+		}
 		state.known = true
 	}
 	return columns
@@ -135,18 +138,25 @@ func (l *lowRank) prepareDense(e *engine.Engine, moves bool) {
 		l.projected = true
 	}
 	if moves && !l.combined {
-		e.PackLocked(&l.back, l.stacked())
-		e.PackLocked(&l.centresT, l.stacked().Slice(kr, kr+k, 0, d).T())
+		engine.Grow(&l.stack, (kr+k)*d)
+		copy(l.stack, l.f[:kr*d])
+		copy(l.stack[kr*d:], l.centres)
+		e.PackLocked(&l.back, engine.View(l.stack, kr+k, d))
+		e.PackLocked(&l.centresT, engine.View(l.centres, k, d).T())
 		e.PackLocked(&l.weightsT, engine.View(l.w, k, d).T())
 		e.PackLocked(&l.weights, engine.View(l.w, k, d))
 		l.combined = true
 	}
 }
 
-// stacked returns the stacked factors and -w_i*mu_i.
-func (l *lowRank) stacked() engine.Matrix {
-	return engine.View(l.stack[:l.stackedRows()*l.m.D], l.stackedRows(), l.m.D)
+// factorsOf returns F_i.
+func (l *lowRank) factorsOf(i int) engine.Matrix {
+	n := l.r * l.m.D
+	return engine.View(l.f[i*n:(i+1)*n], l.r, l.m.D)
 }
+
+// centreOf returns -w_i*mu_i.
+func (l *lowRank) centreOf(i int) []float32 { return l.centres[i*l.m.D : (i+1)*l.m.D] }
 
 // stackedRows is k r + k, the inner size of the product that makes the gradient.
 func (l *lowRank) stackedRows() int { return l.m.K*l.r + l.m.K }
@@ -154,25 +164,21 @@ func (l *lowRank) stackedRows() int { return l.m.K*l.r + l.m.K }
 // weightsOf returns w_i.
 func (l *lowRank) weightsOf(i int) []float32 { return l.w[i*l.m.D : (i+1)*l.m.D] }
 
-// stackFactors lays out the factors F_i with their sign, one component after the other, with -w_i mu_i below them
-// all, and the offsets -F_i mu_i.
-type stackFactors struct {
+// centreProducts computes -w_i mu_i, and the offsets -F_i mu_i.
+type centreProducts struct {
 	l     *lowRank
 	tasks int
 }
 
-// Run lays out some components.
-func (j *stackFactors) Run(worker *engine.Worker, task int) {
-	l, k, d := j.l, j.l.m.K, j.l.m.D
-	lo, hi := engine.Part(k, j.tasks, task)
+// Run computes those of some components.
+func (j *centreProducts) Run(worker *engine.Worker, task int) {
+	l := j.l
+	lo, hi := engine.Part(l.m.K, j.tasks, task)
 	for i := lo; i < hi; i++ {
-		f := l.f[i*l.r*d : (i+1)*l.r*d]
-		worker.Scale(l.stack[i*l.r*d:(i+1)*l.r*d], l.sign, f)
-		row := l.stack[(k*l.r+i)*d : (k*l.r+i+1)*d]
-		worker.Multiply(row, l.weightsOf(i), l.m.mu(i))
-		worker.Scale(row, -1, row)
-		offset := l.offset[i*l.r : (i+1)*l.r]
-		worker.RowDots(offset, engine.View(f, l.r, d), repeated(l.m.mu(i), l.r))
+		centre, offset := l.centreOf(i), l.offset[i*l.r:(i+1)*l.r]
+		worker.Multiply(centre, l.weightsOf(i), l.m.mu(i))
+		worker.Scale(centre, -1, centre)
+		worker.RowDots(offset, l.factorsOf(i), repeated(l.m.mu(i), l.r))
 		worker.Scale(offset, -1, offset)
 	}
 }
@@ -228,7 +234,10 @@ func (l *lowRank) quadFormsOnce(worker *engine.Worker, z engine.Matrix, q []floa
 			row[b] = v
 		}
 	}
-	worker.MatMul(zT, engine.View(l.f[:zT.Rows*x.Cols], zT.Rows, x.Cols), x.T(), true)
+	right := &l.m.memory(worker).packed
+	right.In(worker, slotRight, x.Cols, x.Rows)
+	right.Fill(x.T())
+	worker.MatMulPacked(zT, engine.View(l.f, zT.Rows, x.Cols), right, true, nil)
 	worker.Transpose(z, zT)
 	l.squares(worker, z, q, qs, x)
 }
@@ -269,12 +278,13 @@ func (l *lowRank) step(worker *engine.Worker, j *ascentJob, b *stepBlock) {
 		l.scale(worker, scaled, i, ri, z, ri, 0, z)
 	}
 	res := engine.Matrix{Data: b.q, Rows: k, Cols: rows, RS: b.qs, CS: 1}
-	if l.combined && !l.anySparse(worker, res) {
+	lists := &l.m.memory(worker).active
+	if lists.find(res); l.combined && !lists.any {
 		l.moveByPanels(worker, j.alpha, scaled, b.x)
 		return
 	}
 	grad, diagonal := worker.ScratchRows(slotG, rows, d, d), worker.ScratchRows(slotSum, rows, d, d)
-	l.combine(worker, scaled, res, grad, diagonal)
+	l.combine(worker, scaled, lists, grad, diagonal)
 	for i := range rows {
 		x, g, s := b.x.Row(i), grad.Row(i), diagonal.Row(i)
 		worker.Multiply(s, s, x)
@@ -317,8 +327,8 @@ func (l *lowRank) moveByPanels(worker *engine.Worker, alpha float32, scaled, x e
 	}
 }
 
-// scale sets the r columns of component i of dst (rows x (k r + k)) to -(r_i Z_i + h t_i Y_i), and its single
-// one behind those of all components to -t_i. Rows with r_i = 0 become +0, as if they were left out; their t_i
+// scale sets the r columns of component i of dst (rows x (k r + k)) to -S (r_i Z_i + h t_i Y_i), and its single
+// one behind those of all components to -t_i. Rows with r_i = 0 become 0, as if they were left out; their t_i
 // must be 0.
 func (l *lowRank) scale(
 	worker *engine.Worker, dst engine.Matrix, i int,
@@ -326,7 +336,9 @@ func (l *lowRank) scale(
 ) {
 	if r := l.r; r > 0 {
 		columns := func(m engine.Matrix) engine.Matrix { return m.Slice(0, m.Rows, i*r, (i+1)*r) }
-		worker.GradRows(columns(dst), ri, columns(z), ti, h, columns(y))
+		signed := worker.Scratch(slotRowNumbers, len(ri))
+		worker.Scale(signed, l.sign, ri)
+		worker.GradRows(columns(dst), signed, columns(z), ti, l.sign*h, columns(y))
 	}
 	for b, v := range ti {
 		dst.Set(b, l.m.K*l.r+i, 0-v)
@@ -338,41 +350,62 @@ func (l *lowRank) scale(
 // It changes no bit, because a chain of multiply-adds does not see zeros.
 var sparseShare = 8
 
-// activeList lists the components whose responsibility of row b is not 0 (r is k x rows), unless they are more
-// than the share above.
-func (l *lowRank) activeList(worker *engine.Worker, r engine.Matrix, b int) (list []int, ok bool) {
-	memory := l.m.memory(worker)
-	if cap(memory.active) < r.Rows {
-		memory.active = make([]int, r.Rows)
-	}
-	list = memory.active[:0]
+// activeLists are, for each row of a block of which few enough are (sparseShare), the components whose responsibility
+// is not 0.
+type activeLists struct {
+	counts     []int32 // of all rows, lists or not
+	ends       []int32 // of the lists, one after the other
+	components []int32
+	any        bool // there is a list, of no components perhaps
+	share      int32
+}
+
+// find makes the lists for responsibilities r (k x rows). It reads them in the order in which they lie.
+func (l *activeLists) find(r engine.Matrix) {
+	clear(engine.Grow(&l.counts, r.Cols))
+	engine.Grow(&l.ends, r.Cols)
 	for i := range r.Rows {
-		if r.At(i, b) == 0 {
-			continue
-		}
-		if (len(list)+1)*sparseShare > r.Rows {
-			return nil, false
-		}
-		list = append(list, i)
-	}
-	return list, true
-}
-
-// anySparse reports whether any row of r (k x rows) has so few.
-func (l *lowRank) anySparse(worker *engine.Worker, r engine.Matrix) bool {
-	for b := range r.Cols {
-		if _, ok := l.activeList(worker, r, b); ok {
-			return true
+		for b, v := range r.Row(i) {
+			if v != 0 {
+				l.counts[b]++
+			}
 		}
 	}
-	return false
+	l.any, l.share = false, int32(r.Rows/sparseShare)
+	var n int32
+	for b, count := range l.counts {
+		l.ends[b] = n
+		if count <= l.share {
+			l.any = true
+			n += count
+		}
+	}
+	if engine.Grow(&l.components, int(n)); n == 0 {
+		return
+	}
+	for i := range r.Rows {
+		for b, v := range r.Row(i) {
+			if v != 0 && l.counts[b] <= l.share {
+				l.components[l.ends[b]] = int32(i)
+				l.ends[b]++
+			}
+		}
+	}
 }
 
-// combine multiplies rows of left (rows x (k r + k)), which are 0 where r (k x rows) is: with the stacked
-// factors into sum, unless it is empty, and its last k columns with all w_i into weights (both rows x d).
-func (l *lowRank) combine(worker *engine.Worker, left, r, sum, weights engine.Matrix) {
+// of returns the list of row b, unless it has none.
+func (l *activeLists) of(b int) (list []int32, ok bool) {
+	if l.counts[b] > l.share {
+		return nil, false
+	}
+	return l.components[l.ends[b]-l.counts[b] : l.ends[b]], true
+}
+
+// combine multiplies rows of left (rows x (k r + k)), which are 0 where responsibilities are: with the stacked factors
+// into sum, unless it is empty, and its last k columns with all w_i into weights (both rows x d).
+func (l *lowRank) combine(worker *engine.Worker, left engine.Matrix, lists *activeLists, sum, weights engine.Matrix) {
 	for b := 0; b < left.Rows; {
-		if list, ok := l.activeList(worker, r, b); ok {
+		if list, ok := lists.of(b); ok {
 			var s []float32
 			if sum.Data != nil {
 				s = sum.Row(b)
@@ -383,7 +416,7 @@ func (l *lowRank) combine(worker *engine.Worker, left, r, sum, weights engine.Ma
 		}
 		end := b + 1
 		for end < left.Rows {
-			if _, ok := l.activeList(worker, r, end); ok {
+			if _, ok := lists.of(end); ok {
 				break
 			}
 			end++
@@ -394,23 +427,24 @@ func (l *lowRank) combine(worker *engine.Worker, left, r, sum, weights engine.Ma
 }
 
 // combineRow is combine of a row, over a list of components.
-func (l *lowRank) combineRow(worker *engine.Worker, list []int, by, sum, weights []float32) {
-	kr, stack := l.m.K*l.r, l.stacked()
+func (l *lowRank) combineRow(worker *engine.Worker, list []int32, by, sum, weights []float32) {
+	kr := l.m.K * l.r
 	clear(weights)
 	for _, i := range list {
-		worker.Axpy(by[kr+i], l.weightsOf(i), weights)
+		worker.Axpy(by[kr+int(i)], l.weightsOf(int(i)), weights)
 	}
 	if sum == nil {
 		return
 	}
 	for n, i := range list {
-		addFactors(worker, sum, by[i*l.r:(i+1)*l.r], stack.Slice(i*l.r, (i+1)*l.r, 0, stack.Cols), n == 0)
+		i := int(i)
+		addFactors(worker, sum, by[i*l.r:(i+1)*l.r], l.factorsOf(i), n == 0)
 	}
 	if len(list) == 0 {
 		clear(sum)
 	}
 	for _, i := range list {
-		worker.Axpy(by[kr+i], stack.Row(kr+i), sum)
+		worker.Axpy(by[kr+int(i)], l.centreOf(int(i)), sum)
 	}
 }
 
@@ -426,7 +460,8 @@ func (l *lowRank) combineRows(worker *engine.Worker, left, sum, weights engine.M
 		return
 	}
 	if sum.Data != nil {
-		worker.MatMulInPlace(sum.Slice(b0, b1, 0, d), all, l.stacked(), false)
+		worker.MatMulInPlace(sum.Slice(b0, b1, 0, d), all.Slice(0, b1-b0, 0, kr), engine.View(l.f[:kr*d], kr, d), false)
+		worker.MatMulInPlace(sum.Slice(b0, b1, 0, d), last, engine.View(l.centres, l.m.K, d), true)
 	}
 	worker.MatMulInPlace(weights.Slice(b0, b1, 0, d), last, engine.View(l.w, l.m.K, d), false)
 }

@@ -121,11 +121,19 @@ func (j *lowRankVJPJob) step(worker *engine.Worker, block *lowRankBlock, t, r0, 
 	res := tr.RAt(t).Slice(0, k, r0, r1)
 	s := engine.Matrix{Data: tr.t[t*k*tr.Rows+r0:], Rows: k, Cols: rows, RS: tr.Rows, CS: 1}
 	sum := tr.sum[t*tr.Rows+r0 : t*tr.Rows+r1]
+	scaled, lists := tr.block(tr.scaled, n, t, r0, r1), &l.m.memory(worker).active
+	lists.find(res)
 	if tr.sparse {
 		multiplyRows(worker, byX, u, x)
 		l.activeSlopes(worker, s, res, u, byX, y, z)
 		worker.MixtureVJP(res.Data, s.Data, tr.Rows, sum, k)
 		l.scaleActive(worker, vjp, res, s, y, z)
+		for b := range rows {
+			if _, listed := lists.of(b); !j.byPairs || !listed { // its zeros are read, too
+				l.clearInactive(vjp.Row(b), res, b)
+				l.clearInactive(scaled.Row(b), res, b)
+			}
+		}
 	} else {
 		l.slopes(worker, s, u, x, byX, y, z)
 		worker.MixtureVJP(res.Data, s.Data, tr.Rows, sum, k)
@@ -133,17 +141,16 @@ func (j *lowRankVJPJob) step(worker *engine.Worker, block *lowRankBlock, t, r0, 
 			l.scale(worker, vjp, i, res.Row(i), y, s.Row(i), 1, z)
 		}
 	}
-	scaled := tr.block(tr.scaled, n, t, r0, r1)
 	if !j.byPairs {
 		o := l.sumOperands(j.e, tr, t-j.t0)
 		o.set(r0, vjp, scaled, x, u)
-		if l.combined && !l.anySparse(worker, res) {
+		if l.combined && !lists.any {
 			l.vjpByPanels(worker, &o, r0, vjp, scaled, v)
 			return
 		}
 	}
-	l.combine(worker, scaled, res, engine.Matrix{}, byU)
-	l.combine(worker, vjp, res, block.total, byX)
+	l.combine(worker, scaled, lists, engine.Matrix{}, byU)
+	l.combine(worker, vjp, lists, block.total, byX)
 	for b := range rows { // all of a row at a time, while it is in the cache
 		total, v := block.total.Row(b), v.Row(b)
 		worker.Multiply(byU.Row(b), byU.Row(b), u.Row(b))
@@ -157,7 +164,7 @@ func (j *lowRankVJPJob) step(worker *engine.Worker, block *lowRankBlock, t, r0, 
 
 // vjpByPanels adds to v, panel by panel, so that all of one stays in the first-level cache,
 //
-//	vjp [S F; -w*mu] + (-R W)*U + (-T W)*X
+//	vjp [F; -w*mu] + (-R W)*U + (-T W)*X
 func (l *lowRank) vjpByPanels(worker *engine.Worker, o *sumOperands, r0 int, vjp, scaled, v engine.Matrix) {
 	kr, nr := l.m.K*l.r, worker.Engine().PanelCols()
 	n, half := v.Rows*nr, o.right.Rows()/2*nr
@@ -216,10 +223,10 @@ func multiplyRows(worker *engine.Worker, dst, x, y engine.Matrix) {
 // activeSlopes is slopes for the pairs of a row and a component whose responsibility is not 0; of the others s
 // is 0.
 func (l *lowRank) activeSlopes(worker *engine.Worker, s, res, u, byX, y, z engine.Matrix) {
-	d, r, kr := l.m.D, l.r, l.m.K*l.r
+	d, r := l.m.D, l.r
 	memory, nr := l.m.memory(worker), worker.Engine().PanelCols()
 	rows, rowsX := worker.ScratchRows(slotRows, u.Rows, d, d), worker.ScratchRows(slotPicked, u.Rows, d, d)
-	group, weights := memory.active[:0], worker.Scratch(slotColumn, d+nr)
+	group, weights := memory.group[:0], engine.View(worker.Scratch(slotColumn, d+nr), d, 1)
 	for i := range l.m.K {
 		clear(s.Row(i))
 		group = group[:0]
@@ -234,32 +241,36 @@ func (l *lowRank) activeSlopes(worker *engine.Worker, s, res, u, byX, y, z engin
 		if n == 0 {
 			continue
 		}
-		us, last := rows.Slice(0, n, 0, d), worker.ScratchRows(slotQ, n, 1, 1)
-		worker.MatMulThin(last, us, l.stack[(kr+i)*d:], false, nil)
-		copy(weights, l.weightsOf(i))
+		ys := worker.ScratchRows(slotQ, n, r+1, r+1)
+		last := ys.Slice(0, n, r, r+1)
+		worker.MatMulThin(ys, rows.Slice(0, n, 0, d), l.columnsOf(worker, i), false, nil)
+		copy(weights.Data, l.weightsOf(i))
 		worker.MatMulThin(last, rowsX.Slice(0, n, 0, d), weights, true, nil)
-		ys := worker.ScratchRows(slotGradient, n, r, r)
-		if r > 0 {
-			worker.MatMulThin(ys, us, l.columnsOf(worker, i), false, nil)
-		}
 		for q, b := range group {
 			var dot float32
 			if r > 0 {
-				copy(y.Row(b)[i*r:], ys.Row(q))
-				dot = worker.ShortDot(ys.Row(q), z.Row(b)[i*r:(i+1)*r])
+				copy(y.Row(b)[i*r:], ys.Row(q)[:r])
+				dot = worker.ShortDot(ys.Row(q)[:r], z.Row(b)[i*r:(i+1)*r])
 			}
-			s.Set(i, b, -(float32(l.sign*dot) + last.Data[q]))
+			s.Set(i, b, -(float32(l.sign*dot) + last.At(q, 0)))
 		}
 	}
-	memory.active = group
+	memory.group = group
 }
 
-// scaleActive sets the rows of dst where responsibilities are not 0, as scale does for all.
-func (l *lowRank) scaleActive(worker *engine.Worker, dst, res, s, y, z engine.Matrix) {
-	r, kr := l.r, l.m.K*l.r
-	for b := range dst.Rows {
-		clear(dst.Row(b))
+// clearInactive clears a row of a left operand (k r + k) where responsibilities (k x rows) of row b are 0.
+func (l *lowRank) clearInactive(row []float32, res engine.Matrix, b int) {
+	for i := range l.m.K {
+		if res.At(i, b) == 0 {
+			clear(row[i*l.r : (i+1)*l.r])
+			row[l.m.K*l.r+i] = 0
+		}
 	}
+}
+
+// scaleActive sets the rows of dst where responsibilities are not 0, as scale does for all, and leaves the rest.
+func (l *lowRank) scaleActive(worker *engine.Worker, dst, res, s, y, z engine.Matrix) {
+	r, kr, signed := l.r, l.m.K*l.r, worker.Scratch(slotRowNumbers, 1)
 	for i := range l.m.K {
 		for b, v := range res.Row(i) {
 			if v == 0 {
@@ -267,8 +278,9 @@ func (l *lowRank) scaleActive(worker *engine.Worker, dst, res, s, y, z engine.Ma
 			}
 			row := dst.Row(b)
 			if at := i * r; r > 0 {
-				worker.GradRows(asRow(row[at:at+r]), res.Row(i)[b:b+1], asRow(y.Row(b)[at:at+r]), s.Row(i)[b:b+1],
-					1, asRow(z.Row(b)[at:at+r]))
+				signed[0] = l.sign * v
+				worker.GradRows(asRow(row[at:at+r]), signed, asRow(y.Row(b)[at:at+r]), s.Row(i)[b:b+1], l.sign,
+					asRow(z.Row(b)[at:at+r]))
 			}
 			row[kr+i] = 0 - s.At(i, b)
 		}

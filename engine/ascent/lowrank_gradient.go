@@ -89,7 +89,7 @@ type finishGradients struct {
 	pairs   []pair
 }
 
-// componentSums are the sums of a component: those of its factors (r x d), and of its last column.
+// componentSums are the sums of a component: those of its factors (r x d), which are in grad.F, and of its last column.
 type componentSums struct {
 	factors       engine.Matrix
 	last, squares []float32
@@ -104,71 +104,89 @@ func (j *finishGradients) Run(worker *engine.Worker, task int) {
 		pairs = pairs[1:]
 	}
 	for i := lo; i < hi; i++ {
-		s := componentSums{squares: j.grad.squares[i*d : (i+1)*d]}
+		s := componentSums{
+			factors: engine.View(j.grad.F[i*r*d:(i+1)*r*d], r, d),
+			squares: j.grad.squares[i*d : (i+1)*d],
+		}
 		if j.byPairs {
-			all := worker.ScratchRows(slotSum, r+1, d, d)
-			clear(all.Data[:(r+1)*d])
+			s.last = worker.Scratch(slotSum, d)
+			clear(s.factors.Data)
+			clear(s.last)
 			clear(s.squares)
-			s.factors, s.last = all.Slice(0, r, 0, d), all.Row(r)
 			pairs = j.addPairs(worker, i, pairs, &s)
 		} else {
-			s.factors = engine.View(j.grad.sums[i*r*d:(i+1)*r*d], r, d)
+			copy(s.factors.Data, j.grad.sums[i*r*d:(i+1)*r*d])
 			s.last = j.grad.sums[(k*r+i)*d : (k*r+i+1)*d]
 		}
 		l.finish(worker, i, j.grad, &s)
 	}
 }
 
-// addPairs makes the sums of component i from its pairs, the first ones, and returns the others.
+// pairsAtOnce is how many pairs are summed by one product, about: rows that stay in the first-level cache.
+const pairsAtOnce = 4
+
+// addPairs makes the sums of component i from its pairs, the first ones, and returns the others: the chains of the
+// products of sumGradients without their zeros.
 func (j *finishGradients) addPairs(worker *engine.Worker, i int, pairs []pair, s *componentSums) []pair {
-	n, r, kr := j.l.stackedRows(), j.l.r, j.l.m.K*j.l.r
 	for len(pairs) > 0 && int(pairs[0].component) == i && !j.tr.stopped() {
-		var same int
-		for same < len(pairs) && pairs[same].component == pairs[0].component && pairs[same].step == pairs[0].step {
-			vjp := j.tr.vjp[int(pairs[same].row)*n:]
-			ones := j.grad.ones[i*r : (i+1)*r]
-			worker.Add(ones, ones, vjp[i*r:(i+1)*r])
-			j.grad.ones[kr+i] += vjp[kr+i]
-			same++
+		end := min(pairsAtOnce, len(pairs))
+		for end < len(pairs) && pairs[end].component == pairs[end-1].component && pairs[end].step == pairs[end-1].step {
+			end++
 		}
-		j.addSame(worker, pairs[:same], s)
-		pairs = pairs[same:]
+		for int(pairs[end-1].component) != i {
+			end--
+		}
+		j.addTogether(worker, pairs[:end], s)
+		pairs = pairs[end:]
 	}
 	return pairs
 }
 
-// addSame adds what the products add to the sums of one component in one step, from row to row: the same chains
-// without their zeros.
-func (j *finishGradients) addSame(worker *engine.Worker, pairs []pair, s *componentSums) {
+// addTogether adds what some pairs of one component, of whole steps, add to its sums.
+func (j *finishGradients) addTogether(worker *engine.Worker, pairs []pair, s *componentSums) {
 	tr, r, d, n := j.tr, j.l.r, j.l.m.D, j.l.stackedRows()
-	i, kr := int(pairs[0].component), j.l.m.K*r
+	i, kr, inner := int(pairs[0].component), j.l.m.K*r, 2*len(pairs)
+	rows, by := worker.ScratchRows(slotRows, inner, d, d), worker.ScratchRows(slotPicked, inner, r+1, r+1)
 	square := worker.Scratch(slotG, d)
 	row := func(of []float32, row int32, n int) []float32 { return of[int(row)*n : (int(row)+1)*n] }
-	for half, by := range [2][]float32{tr.vjp, tr.scaled} {
-		for _, p := range pairs {
-			x := row(tr.X, p.row, d)
-			if half == 1 {
-				x = row(tr.u, p.row, d)
-			}
-			by := row(by, p.row, n)
-			for q := range r {
-				worker.Axpy(by[i*r+q], x, s.factors.Row(q))
-			}
-			worker.Axpy(by[kr+i], x, s.last)
+	at := 0
+	for len(pairs) > 0 {
+		count := 1
+		for count < len(pairs) && pairs[count].step == pairs[0].step {
+			count++
 		}
-	}
-	for half, by := range [2][]float32{tr.scaled, tr.vjp} {
-		for _, p := range pairs {
-			x := row(tr.X, p.row, d)
-			if half == 0 {
-				worker.Multiply(square, row(tr.u, p.row, d), x)
-			} else {
-				worker.Scale(square, 0.5, x)
-				worker.Multiply(square, square, x)
+		for half, left := range [2][]float32{tr.vjp, tr.scaled} { // times X, then times U
+			for _, p := range pairs[:count] {
+				from, right := row(left, p.row, n), row(tr.X, p.row, d)
+				if half == 0 {
+					worker.Add(j.grad.ones[i*r:(i+1)*r], j.grad.ones[i*r:(i+1)*r], from[i*r:(i+1)*r])
+					j.grad.ones[kr+i] += from[kr+i]
+				} else {
+					right = row(tr.u, p.row, d)
+				}
+				copy(by.Row(at), from[i*r:(i+1)*r])
+				by.Set(at, r, from[kr+i])
+				copy(rows.Row(at), right)
+				at++
 			}
-			worker.Axpy(row(by, p.row, n)[kr+i], square, s.squares)
 		}
+		for half, left := range [2][]float32{tr.scaled, tr.vjp} { // times U*X, then times X*X/2
+			for q, p := range pairs[:count] {
+				x := rows.Row(at - 2*count + q)
+				if half == 0 {
+					worker.Multiply(square, rows.Row(at-count+q), x)
+				} else {
+					worker.Scale(square, 0.5, x)
+					worker.Multiply(square, square, x)
+				}
+				worker.Axpy(row(left, p.row, n)[kr+i], square, s.squares)
+			}
+		}
+		pairs = pairs[count:]
 	}
+	places := j.l.m.memory(worker).placesOf(rows)
+	worker.MatMulAt(s.factors, by.Slice(0, inner, 0, r).T(), rows.Data, places, true)
+	worker.MatMulAt(asRow(s.last), by.Slice(0, inner, r, r+1).T(), rows.Data, places, true)
 }
 
 // finish puts the terms with mu_i into the gradient of component i.
@@ -183,11 +201,11 @@ func (l *lowRank) finish(worker *engine.Worker, i int, grad *Gradient, s *compon
 	copy(dmu, s.last)
 	worker.Axpy(-ones, mu, dmu)
 	worker.Multiply(dmu, dmu, w)
-	for q := range r {
-		row, at := i*r+q, s.factors.Row(q)
-		worker.Axpy(-grad.ones[row], mu, at)
-		worker.Scale(grad.F[row*d:(row+1)*d], l.sign, at)
-		worker.Axpy(l.sign*grad.ones[row], l.f[row*d:(row+1)*d], dmu)
+	minus, factors := worker.Scratch(slotRowNumbers, r), l.factorsOf(i)
+	worker.Scale(minus, -1, grad.ones[i*r:(i+1)*r])
+	worker.MatMulAt(s.factors, engine.View(minus, r, 1), mu, l.m.memory(worker).placesOf(asRow(mu)), true)
+	for q, v := range grad.ones[i*r : (i+1)*r] {
+		worker.Axpy(v, factors.Row(q), dmu)
 	}
 	worker.Scale(dmu, -1, dmu)
 }

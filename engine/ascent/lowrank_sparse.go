@@ -61,20 +61,22 @@ func (l *lowRank) makeBound(worker *engine.Worker, i int) {
 // factorNorms returns the sum of the squares of all factors and, if they are subtracted, the largest sum of a
 // row of |F F^T|.
 func (l *lowRank) factorNorms(worker *engine.Worker, f engine.Matrix) (squares, gram float64) {
-	dots := worker.Scratch(slotRowNumbers, max(l.r, 1))[:l.r]
-	for p := range l.r {
-		row := f.Row(p)
+	r := l.r
+	dots := worker.ScratchRows(slotRowNumbers, r, r, r) // on and right of the diagonal
+	for p := range r {
+		right := r
 		if l.sign > 0 {
-			dots[p] = worker.ShortDot(row, row)
-		} else {
-			var sum float64
-			worker.RowDots(dots, f, repeated(row, l.r))
-			for _, v := range dots {
-				sum += math.Abs(float64(v))
-			}
-			gram = max(gram, sum)
+			right = p + 1
 		}
-		squares += float64(dots[p])
+		worker.RowDots(dots.Row(p)[p:right], f.Slice(p, right, 0, f.Cols), repeated(f.Row(p), right-p))
+		squares += float64(dots.At(p, p))
+	}
+	for p := 0; p < r && l.sign < 0; p++ {
+		var sum float64
+		for q := range r {
+			sum += math.Abs(float64(dots.At(min(p, q), max(p, q))))
+		}
+		gram = max(gram, sum)
 	}
 	return squares, gram
 }
@@ -177,13 +179,13 @@ func (l *lowRank) evaluate(worker *engine.Worker, work *blockWork, x engine.Matr
 	if r > 0 {
 		var prefetch []float32
 		if next >= 0 {
-			prefetch = l.columnsOf(worker, next)
+			prefetch = l.columnsOf(worker, next).Data
 		}
 		z := engine.Matrix{Data: work.values[work.slots*r:], Rows: n, Cols: r, RS: r, CS: 1}
 		for p := range n {
 			copy(z.Row(p), l.offset[i*r:(i+1)*r])
 		}
-		worker.MatMulThin(z, rows, l.columnsOf(worker, i), true, prefetch)
+		worker.MatMulThin(z, rows, l.columnsOf(worker, i).Slice(0, d, 0, r), true, prefetch)
 		squares := worker.Scratch(slotRowNumbers, n)
 		worker.RowDots(squares, z, z)
 		worker.Axpy(l.sign, squares, q)
@@ -195,25 +197,23 @@ func (l *lowRank) evaluate(worker *engine.Worker, work *blockWork, x engine.Matr
 
 // rowGradient also records what the backward pass needs.
 func (l *lowRank) rowGradient(worker *engine.Worker, j *sparseJob, work *blockWork, t, p int, x, grad []float32) {
-	d, r, kr := l.m.D, l.r, l.m.K*l.r
+	r, kr := l.r, l.m.K*l.r
 	var z, scaled []float32
 	if tr := j.tr; tr != nil && tr.backward {
 		g := j.row0 + int(work.rows[p])
 		z, scaled = tr.block(tr.z, kr, t, g, g+1).Data, tr.block(tr.scaled, l.stackedRows(), t, g, g+1).Data
-		clear(scaled)
 	}
-	stack := l.stacked()
-	weights := worker.Scratch(slotW, d)
+	weights := worker.Scratch(slotW, l.m.D)
 	clear(weights)
 	row, one := worker.Scratch(slotG, max(r, 1))[:r], worker.Scratch(slotTile, 1)
 	for n, at := range work.byRow[p] {
 		v := &work.pairs[at]
 		i := int(v.component)
 		zi := work.values[int(v.slot)*l.pairFloats():][:r]
-		one[0] = v.q
+		one[0] = l.sign * v.q
 		worker.GradRows(asRow(row), one, asRow(zi), one, 0, asRow(zi))
 		worker.Axpy(-v.q, l.weightsOf(i), weights)
-		addFactors(worker, grad, row, stack.Slice(i*r, (i+1)*r, 0, d), n == 0)
+		addFactors(worker, grad, row, l.factorsOf(i), n == 0)
 		if scaled != nil {
 			copy(z[i*r:], zi)
 			copy(scaled[i*r:], row)
@@ -222,7 +222,7 @@ func (l *lowRank) rowGradient(worker *engine.Worker, j *sparseJob, work *blockWo
 	}
 	for _, at := range work.byRow[p] {
 		v := &work.pairs[at]
-		worker.Axpy(-v.q, stack.Row(kr+int(v.component)), grad)
+		worker.Axpy(-v.q, l.centreOf(int(v.component)), grad)
 	}
 	worker.Multiply(weights, weights, x)
 	worker.Add(grad, grad, weights)

@@ -30,13 +30,24 @@ const (
 // threadMemory is what a thread keeps from call to call beside scratch floats.
 type threadMemory struct {
 	packed   engine.Packed // an operand in scratch memory
-	active   []int         // components of a row whose responsibility is not 0
+	active   activeLists   // components of each row of a block whose responsibility is not 0
+	group    []int         // rows of a block whose responsibility is not 0
 	pairs    []pair
 	sorted   []pair
 	begun    []bool    // rows whose sums have begun
 	step     stepBlock // of the dense route
 	block    blockWork // of the sparse one
 	reversed bool      // the direction in which multiplyPrecision has read P_i the last time
+	places   []int32   // where the rows of a matrix begin
+}
+
+// placesOf returns where the rows of m begin in its data.
+func (t *threadMemory) placesOf(m engine.Matrix) []int32 {
+	engine.Grow(&t.places, m.Rows)
+	for p := range t.places {
+		t.places[p] = int32(p * m.RS)
+	}
+	return t.places
 }
 
 // memory returns the memory of a worker.

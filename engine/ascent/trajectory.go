@@ -40,7 +40,7 @@ type Trajectory struct {
 	g        []float32 // if kept, G of steps 0 .. n-1, each K x Rows x gd
 	gd       int       // D, with the padding of rows (dense.padded)
 	z        []float32 // for precisions of low rank: Z of each step, Rows x (K r)
-	scaled   []float32 // and [-r Z | -r], Rows x (K r + K)
+	scaled   []float32 // and [-S r Z | -r], Rows x (K r + K)
 
 	// Set by the backward pass.
 	u   []float32 // alpha V of each step, each Rows x D; not where sumOperands hold it
