@@ -351,10 +351,22 @@ func spreadPatchesAVX2(b, r []float32, at []int32, w []float32, ws, stride int)
 //go:noescape
 func reluPoolAVX2(y []float32, which []byte, x []float32, stride, w int)
 
-// poolBackwardAVX2 is poolBackwardGeneric with AVX2.
+// poolBackwardAVX2 is poolBackwardGeneric with AVX2 for the rows from whose start whole vectors of eight fit.
+func poolBackwardAVX2(args *poolBackwardArgs) (n int) {
+	rows, whole := args.rows, (args.w+7)&^7
+	args.rows = min(rows, (len(args.dy)-whole+args.w)/args.w)
+	if args.rows > 0 {
+		n = poolBackwardRowsAVX2(args)
+	}
+	done := max(args.rows, 0)
+	args.rows = rows
+	return poolBackwardRows(args, done, n)
+}
+
+// poolBackwardRowsAVX2 is poolBackwardAVX2 for these rows.
 //
 //go:noescape
-func poolBackwardAVX2(args *poolBackwardArgs) (n int)
+func poolBackwardRowsAVX2(args *poolBackwardArgs) (n int)
 
 // compress has, for every set of eight lanes, their numbers, rising.
 var compress = func() (table [256][8]byte) {

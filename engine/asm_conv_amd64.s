@@ -13,10 +13,10 @@
 //
 // Contents:
 //
-//	addPatchesAVX2     C += r[p] * patch p of B, five rows each
-//	spreadPatchesAVX2  patch p of B += r[p] * W, five rows each
-//	reluPoolAVX2       ReLU and the maximum of 2 x 2 pixels
-//	poolBackwardAVX2   gradient of reluPool: its sums and the list of its entries
+//	addPatchesAVX2        C += r[p] * patch p of B, five rows each
+//	spreadPatchesAVX2     patch p of B += r[p] * W, five rows each
+//	reluPoolAVX2          ReLU and the maximum of 2 x 2 pixels
+//	poolBackwardRowsAVX2  gradient of reluPool: its sums and the list of its entries
 
 // ---------------------------------------------------------------------------------
 // Patches: five rows, in an array whose rows are stride floats apart
@@ -278,10 +278,11 @@ end:
 //
 // ReLU and the maximum of 2 x 2 pixels. See reluPoolGeneric.
 //
-// Eight pooled pixels at a time, then four, then the masked rest.
+// Eight pooled pixels at a time. The last vector of a row also reads beyond it, and writes what the next row
+// overwrites. Where this would leave x or y: four at a time, then the rest.
 //
-// SI upper row of x, R11 bytes from row to row; DX, R8 current pixels of both rows   DI y   R9 which
-// R12 w, R13 pooled pixels left, CX of the row   R10 is 0 if which is empty
+// SI upper row of x, R11 bytes from row to row; DX, R8 current pixels of both rows, BX end of x
+// DI y, R15 its end   R9 which   R12 w, R13 pooled pixels left, CX of the row   R10 is 0 if which is empty
 // Y11 to Y15: the integers 4, 3, 2, 1, 0
 TEXT ·reluPoolAVX2(SB), NOSPLIT, $0-88
 	MOVQ y_base+0(FP), DI
@@ -289,9 +290,12 @@ TEXT ·reluPoolAVX2(SB), NOSPLIT, $0-88
 	MOVQ which_base+24(FP), R9
 	MOVQ which_len+32(FP), R10
 	MOVQ x_base+48(FP), SI
+	MOVQ x_len+56(FP), BX
 	MOVQ stride+72(FP), R11
 	MOVQ w+80(FP), R12
 	SHLQ $2, R11
+	LEAQ (SI)(BX*4), BX
+	LEAQ (DI)(R13*4), R15
 	VXORPS Y15, Y15, Y15
 	POOL_CONSTANTS
 	VPADDD Y13, Y13, Y11     // 4, the number of no pixel
@@ -301,8 +305,12 @@ row:
 	MOVQ SI, DX
 	LEAQ (SI)(R11*1), R8
 eight:
-	SUBQ $8, CX
-	JLT  four
+	LEAQ 64(R8), AX
+	CMPQ AX, BX
+	JHI  four
+	LEAQ 32(DI), AX
+	CMPQ AX, R15
+	JHI  four
 	VMOVUPS (DX), Y0
 	VMOVUPS 32(DX), Y1
 	VMOVUPS (R8), Y2
@@ -310,17 +318,22 @@ eight:
 	POOL_MAX
 	POOL_UNMIX(Y8, Y10)
 	VMOVUPS Y10, (DI)
-	ADDQ $64, DX
-	ADDQ $64, R8
-	ADDQ $32, DI
 	TESTQ R10, R10
-	JEQ  eight
+	JEQ  pooled
 	POOL_WHICH
 	VMOVQ X9, (R9)
-	ADDQ $8, R9
-	JMP  eight
+pooled:
+	MOVL    $8, AX
+	CMPQ    CX, AX
+	CMOVQLT CX, AX           // pixels of the row among them
+	LEAQ (DX)(AX*8), DX
+	LEAQ (R8)(AX*8), R8
+	LEAQ (DI)(AX*4), DI
+	ADDQ AX, R9
+	SUBQ AX, CX
+	JNE  eight
+	JMP  next
 four:
-	ADDQ $8, CX
 	VXORPS Y1, Y1, Y1
 	VXORPS Y3, Y3, Y3
 	CMPQ CX, $4
@@ -345,17 +358,21 @@ fewer:
 	LEAQ ·tailMasks+32(SB), AX
 	SHLQ $2, CX
 	SUBQ CX, AX
-	VMOVUPS (AX), Y7         // of pooled pixels
 	SUBQ CX, AX
-	VMOVUPS (AX), Y10        // of twice as many
+	VMOVUPS (AX), Y10        // of twice as many pixels
 	VMASKMOVPS (DX), Y10, Y0
 	VMASKMOVPS (R8), Y10, Y2
-	VXORPS Y1, Y1, Y1
-	VXORPS Y3, Y3, Y3
-	VMOVAPS Y7, Y10
 	POOL_MAX
 	POOL_UNMIX(Y8, Y9)
-	VMASKMOVPS Y9, Y10, (DI)
+	CMPQ CX, $8
+	JLT  one
+	VMOVLPS X9, (DI)
+	JEQ  two
+	VEXTRACTPS $2, X9, 8(DI)
+	JMP  two
+one:
+	VMOVSS X9, (DI)
+two:
 	ADDQ CX, DI
 	TESTQ R10, R10
 	JEQ  next
@@ -377,126 +394,72 @@ rows:
 	VZEROUPPER
 	RET
 
-// POOL_GRAD8, POOL_GRAD4 and POOL_GRADREST load the gradient of eight, four or CX (1 to 3) pooled
-// pixels into Y0 and the numbers of their pixels into Y1. POOL_NONE makes the gradient -0, which adds
-// nothing, where there is no pixel.
-#define POOL_GRAD8 \
+// POOL_LOAD loads the gradient of eight pooled pixels into Y0 and the numbers of their pixels into Y1.
+#define POOL_LOAD \
 	VMOVUPS   (R10)(R13*4), Y0 \
-	VPMOVZXBD (R11)(R13*1), Y1 \
-	POOL_NONE
+	VPMOVZXBD (R11)(R13*1), Y1
 
-#define POOL_GRAD4 \
-	VMOVUPS   (R10)(R13*4), X0 \
-	VMOVD     (R11)(R13*1), X1 \
-	VPMOVZXBD X1, Y1           \
-	POOL_NONE
+// POOL_PIXELS sets Y2 and Y3 to the gradient and the number for each pixel of a row under four pooled ones.
+#define POOL_PIXELS(pooled) \
+	VPERMPS Y0, pooled, Y2 \
+	VPERMD  Y1, pooled, Y3
 
-#define POOL_GRADREST(end) \
-	LEAQ ·tailMasks+32(SB), AX        \
-	SHLQ $2, CX                       \
-	SUBQ CX, AX                       \
-	SHRQ $2, CX                       \
-	VMOVUPS    (AX), Y2               \
-	VMASKMOVPS (R10)(R13*4), Y2, Y0   \
-	VPXOR   X1, X1, X1                \
-	VPINSRB $0, (R11)(R13*1), X1, X1  \
-	CMPQ CX, $2                       \
-	JLT  end                          \
-	VPINSRB $1, 1(R11)(R13*1), X1, X1 \
-	JEQ  end                          \
-	VPINSRB $2, 2(R11)(R13*1), X1, X1 \
-end: \
-	VPMOVZXBD X1, Y1                  \
-	POOL_NONE
+// POOL_SELECT sets y to the gradients of those pixels that are selected, and to -0, which adds nothing.
+#define POOL_SELECT(numbers, y) \
+	VPCMPEQD  numbers, Y3, y \
+	VBLENDVPS y, Y2, Y15, y
 
-#define POOL_NONE \
-	VPSLLD    $29, Y1, Y2 \
-	VBLENDVPS Y2, Y15, Y0, Y0
+// POOL_SUM adds them to eight pixels of sums.
+#define POOL_SUM(numbers, sums) \
+	POOL_SELECT(numbers, Y4) \
+	VADDPS  sums, Y4, Y4     \
+	VMOVUPS Y4, sums
 
-// POOL_HALF leaves the gradients of the pixels of a row in Y5 and Y6: those whose number is left and,
-// to the right of each, those whose number is right.
-#define POOL_HALF(left, right) \
-	VPCMPEQD  left, Y1, Y2       \
-	VBLENDVPS Y2, Y0, Y15, Y5    \
-	VPCMPEQD  right, Y1, Y2      \
-	VBLENDVPS Y2, Y0, Y15, Y6    \
-	VUNPCKLPS Y6, Y5, Y7         \
-	VUNPCKHPS Y6, Y5, Y8         \
-	VPERM2F128 $0x20, Y8, Y7, Y5 \
-	VPERM2F128 $0x31, Y8, Y7, Y6
+// POOL_UPPER and POOL_LOWER set Y2 to the pooled pixels that selected one of the upper row, or of the lower
+// row, and whose gradient is not 0.
+#define POOL_UPPER \
+	VPCMPGTD Y1, Y8, Y2      \
+	VCMPPS   $4, Y15, Y0, Y3 \
+	VPAND    Y3, Y2, Y2
 
-// POOL_SUM8, POOL_SUM4 and POOL_SUMREST add them to the row of sums.
-#define POOL_SUM8(row) \
-	VADDPS  (row)(R13*8), Y5, Y5   \
-	VMOVUPS Y5, (row)(R13*8)       \
-	VADDPS  32(row)(R13*8), Y6, Y6 \
-	VMOVUPS Y6, 32(row)(R13*8)
+#define POOL_LOWER \
+	VPSLLD $30, Y1, Y2       \
+	VCMPPS $4, Y15, Y0, Y3   \
+	VPAND  Y3, Y2, Y2
 
-#define POOL_SUM4(row) \
-	VADDPS  (row)(R13*8), Y5, Y5 \
-	VMOVUPS Y5, (row)(R13*8)
-
-#define POOL_SUMREST(row) \
-	LEAQ ·tailMasks+32(SB), AX      \
-	SHLQ $3, CX                     \
-	SUBQ CX, AX                     \
-	SHRQ $3, CX                     \
-	VMOVUPS    (AX), Y8             \
-	VMASKMOVPS (row)(R13*8), Y8, Y7 \
-	VADDPS     Y7, Y5, Y5           \
-	VMASKMOVPS Y5, Y8, (row)(R13*8)
-
-#define POOL_SUMS(sum) \
-	VPXOR Y4, Y4, Y4    \
-	POOL_HALF(Y4, Y14)  \
-	sum(R9)             \
-	POOL_HALF(Y13, Y12) \
-	sum(BX)
-
-// POOL_LISTUPPER and POOL_LISTLOWER append the gradients that are not 0 of the upper row, or of the
-// lower row, and their places, to the lists. Y9 has the places of the left pixels; the right ones
-// are Y10 further.
-#define POOL_LISTUPPER \
-	VPCMPGTD Y1, Y13, Y2 \
-	POOL_LIST
-
-#define POOL_LISTLOWER \
-	VPCMPGTD Y14, Y1, Y2 \
-	POOL_LIST
-
+// POOL_LIST appends the gradients at Y2, and their places, to the lists. Y6 has the places of the left
+// pixels; the right ones are Y9 further.
 #define POOL_LIST \
-	VPXOR     Y4, Y4, Y4      \
-	VPADDD    Y0, Y0, Y3      \ // without the sign
-	VPCMPEQD  Y4, Y3, Y3      \
-	VPANDN    Y2, Y3, Y2      \
 	VMOVMSKPS Y2, AX          \
-	VPAND     Y14, Y1, Y3     \
-	VPMULLD   Y10, Y3, Y3     \
-	VPADDD    Y9, Y3, Y3      \
+	VPADDD    Y9, Y6, Y4      \
+	VPSLLD    $31, Y1, Y3     \
+	VBLENDVPS Y3, Y4, Y6, Y3  \
 	VPMOVZXBD (R15)(AX*8), Y4 \
 	VPERMD    Y3, Y4, Y3      \
-	VPERMPS   Y0, Y4, Y5      \
+	VPERMPS   Y0, Y4, Y4      \
 	VMOVDQU   Y3, (DI)(DX*4)  \
-	VMOVUPS   Y5, (SI)(DX*4)  \
+	VMOVUPS   Y4, (SI)(DX*4)  \
 	POPCNTL   AX, AX          \
 	ADDQ      AX, DX
 
-// POOL_ADVANCE advances by n pooled pixels, half of 1 << shift.
-#define POOL_ADVANCE(n, shift) \
-	VPSLLD $shift, Y10, Y2 \
-	VPADDD Y2, Y9, Y9      \
-	ADDQ $n, R13
+// POOL_NEXT advances by eight pooled pixels.
+#define POOL_NEXT \
+	VPSLLD $4, Y9, Y2 \
+	VPADDD Y2, Y6, Y6 \
+	ADDQ   $8, R13
 
-// func poolBackwardAVX2(args *poolBackwardArgs) (n int)
+// func poolBackwardRowsAVX2(args *poolBackwardArgs) (n int)
 //
 // Gradient of reluPool: its sums and the list of its entries. See poolBackwardGeneric.
 //
-// at and v may be written 16 elements past their end.
+// dy and which are read in vectors of eight from the start of each row. at and v may be written 16
+// elements past their end.
 //
 // R10 dy, R11 which, R13 index of the pooled pixel, CX left of the row, R12 w   DI at, SI v, DX their
 // length so far   R9, BX upper and lower row of sums, R8 bytes from row to row   R15 compress table
-// Y9 places of the left pixels, Y10 right, Y11 places of a row, Y12 to Y14 integers 3 to 1, Y15 -0
-TEXT ·poolBackwardAVX2(SB), NOSPLIT, $8-16
+// Y6 places of the left pixels, Y9 right, Y10 places of a row   Y7 pooled pixels of the last vector
+// Y8 the integer 2   Y11, Y12 see poolPixels   Y13, Y14 numbers of the lower and upper pixels   Y15 -0
+TEXT ·poolBackwardRowsAVX2(SB), NOSPLIT, $8-16
 	MOVQ args+0(FP), AX
 	MOVQ poolBackwardArgs_at(AX), DI
 	MOVQ poolBackwardArgs_v(AX), SI
@@ -505,93 +468,137 @@ TEXT ·poolBackwardAVX2(SB), NOSPLIT, $8-16
 	MOVQ poolBackwardArgs_which(AX), R11
 	MOVQ poolBackwardArgs_w(AX), R12
 	MOVQ poolBackwardArgs_cols(AX), R8
-	LEAQ ·compress(SB), R15
 	SHLQ $2, R8
-	POOL_CONSTANTS
-	VPSLLD $31, Y14, Y15     // -0
-	VPBROADCASTD poolBackwardArgs_right(AX), Y10
-	VPADDD Y10, Y10, Y11
-	VPMULLD poolIota8<>(SB), Y11, Y11 // places of the left pixels of a row
-	MOVQ poolBackwardArgs_dy+8(AX), AX
-	MOVQ AX, left-8(SP)
+	MOVQ poolBackwardArgs_rows(AX), CX
+	MOVQ CX, left-8(SP)
+	VPBROADCASTD poolBackwardArgs_right(AX), Y9
+	VPADDD  Y9, Y9, Y10
+	VPMULLD poolPixels<>(SB), Y10, Y10
+	VMOVDQU poolPixels<>+32(SB), Y12
+	VMOVDQU poolPixels<>+64(SB), Y11
+	VMOVDQU poolPixels<>+96(SB), Y14
+	VPCMPEQD Y15, Y15, Y15
+	VPSRLD   $31, Y15, Y8
+	VPADDD   Y8, Y8, Y8
+	VPSLLD   $31, Y15, Y15
+	VPADDD   Y8, Y14, Y13
+	MOVQ R12, CX
+	ANDQ $7, CX
+	LEAQ ·tailMasks+32(SB), AX
+	SHLQ $2, CX
+	SUBQ CX, AX
+	VMOVUPS (AX), Y7
+	LEAQ ·compress(SB), R15
 	XORQ DX, DX              // numbers so far
 	JMP  rows
 row:
-	VMOVDQA Y11, Y9
+	VMOVDQA Y10, Y6
 	LEAQ (R9)(R8*1), BX      // the lower row
 	XORQ R13, R13
 	MOVQ R12, CX
 upper8:
 	SUBQ $8, CX
-	JLT  upper4
-	POOL_GRAD8
-	POOL_SUMS(POOL_SUM8)
-	POOL_LISTUPPER
-	POOL_ADVANCE(8, 4)
-	JMP  upper8
-upper4:
-	ADDQ $8, CX
-	CMPQ CX, $4
 	JLT  upper
-	POOL_GRAD4
-	POOL_SUMS(POOL_SUM4)
-	POOL_LISTUPPER
-	POOL_ADVANCE(4, 3)
-	SUBQ $4, CX
+	POOL_LOAD
+	POOL_PIXELS(Y12)
+	POOL_SUM(Y14, (R9)(R13*8))
+	POOL_SUM(Y13, (BX)(R13*8))
+	POOL_PIXELS(Y11)
+	POOL_SUM(Y14, 32(R9)(R13*8))
+	POOL_SUM(Y13, 32(BX)(R13*8))
+	POOL_UPPER
+	POOL_LIST
+	POOL_NEXT
+	JMP  upper8
 upper:
-	TESTQ CX, CX
+	ADDQ $8, CX
 	JEQ  lower
-	POOL_GRADREST(uppergradient)
-	POOL_SUMS(POOL_SUMREST)
-	POOL_LISTUPPER
+	POOL_LOAD
+	POOL_PIXELS(Y12)
+	MOVQ R13, AX             // the rest of the sums
+	TESTQ $4, CX
+	JEQ  two
+	POOL_SUM(Y14, (R9)(R13*8))
+	POOL_SUM(Y13, (BX)(R13*8))
+	POOL_PIXELS(Y11)
+	ADDQ $4, AX
+two:
+	POOL_SELECT(Y14, Y4)
+	POOL_SELECT(Y13, Y5)
+	TESTQ $2, CX
+	JEQ  one
+	VADDPS  (R9)(AX*8), X4, X2
+	VADDPS  (BX)(AX*8), X5, X3
+	VMOVUPS X2, (R9)(AX*8)
+	VMOVUPS X3, (BX)(AX*8)
+	VEXTRACTF128 $1, Y4, X4
+	VEXTRACTF128 $1, Y5, X5
+	ADDQ $2, AX
+one:
+	TESTQ $1, CX
+	JEQ  list
+	VMOVSD  (R9)(AX*8), X2
+	VMOVSD  (BX)(AX*8), X3
+	VADDPS  X2, X4, X4
+	VADDPS  X3, X5, X5
+	VMOVLPS X4, (R9)(AX*8)
+	VMOVLPS X5, (BX)(AX*8)
+list:
+	POOL_UPPER
+	VPAND Y7, Y2, Y2
+	POOL_LIST
 lower:
 	MOVQ args+0(FP), AX
-	VPBROADCASTD poolBackwardArgs_down(AX), Y2
-	VPADDD Y2, Y11, Y9
+	VPBROADCASTD poolBackwardArgs_down(AX), Y6
+	VPADDD Y6, Y10, Y10
+	VMOVDQA Y10, Y6
 	XORQ R13, R13
 	MOVQ R12, CX
 lower8:
 	SUBQ $8, CX
-	JLT  lower4
-	POOL_GRAD8
-	POOL_LISTLOWER
-	POOL_ADVANCE(8, 4)
-	JMP  lower8
-lower4:
-	ADDQ $8, CX
-	CMPQ CX, $4
 	JLT  rest
-	POOL_GRAD4
-	POOL_LISTLOWER
-	POOL_ADVANCE(4, 3)
-	SUBQ $4, CX
+	POOL_LOAD
+	POOL_LOWER
+	POOL_LIST
+	POOL_NEXT
+	JMP  lower8
 rest:
-	TESTQ CX, CX
+	ADDQ $8, CX
 	JEQ  next
-	POOL_GRADREST(lowergradient)
-	POOL_LISTLOWER
+	POOL_LOAD
+	POOL_LOWER
+	VPAND Y7, Y2, Y2
+	POOL_LIST
 next:
 	MOVQ args+0(FP), AX
 	VPBROADCASTD poolBackwardArgs_down(AX), Y2
-	VPADDD Y2, Y2, Y2
-	VPADDD Y2, Y11, Y11
+	VPADDD Y2, Y10, Y10
 	LEAQ (R10)(R12*4), R10
 	ADDQ R12, R11
 	LEAQ (R9)(R8*2), R9
-	SUBQ R12, left-8(SP)
 rows:
-	CMPQ left-8(SP), R12
+	SUBQ $1, left-8(SP)
 	JGE  row
 	MOVQ DX, n+8(FP)
 	VZEROUPPER
 	RET
 
-DATA poolIota8<>+0(SB)/4, $0
-DATA poolIota8<>+4(SB)/4, $1
-DATA poolIota8<>+8(SB)/4, $2
-DATA poolIota8<>+12(SB)/4, $3
-DATA poolIota8<>+16(SB)/4, $4
-DATA poolIota8<>+20(SB)/4, $5
-DATA poolIota8<>+24(SB)/4, $6
-DATA poolIota8<>+28(SB)/4, $7
-GLOBL poolIota8<>(SB), RODATA|NOPTR, $32
+// poolPixels is 0, 1, ..., 7; the pooled pixels 0, 0, ..., 3, 3 and 4, 4, ..., 7, 7 of eight pixels each; and
+// the numbers 0, 1, ..., 0, 1 of the upper pixels.
+DATA poolPixels<>+0(SB)/8, $0x0000000100000000
+DATA poolPixels<>+8(SB)/8, $0x0000000300000002
+DATA poolPixels<>+16(SB)/8, $0x0000000500000004
+DATA poolPixels<>+24(SB)/8, $0x0000000700000006
+DATA poolPixels<>+32(SB)/8, $0x0000000000000000
+DATA poolPixels<>+40(SB)/8, $0x0000000100000001
+DATA poolPixels<>+48(SB)/8, $0x0000000200000002
+DATA poolPixels<>+56(SB)/8, $0x0000000300000003
+DATA poolPixels<>+64(SB)/8, $0x0000000400000004
+DATA poolPixels<>+72(SB)/8, $0x0000000500000005
+DATA poolPixels<>+80(SB)/8, $0x0000000600000006
+DATA poolPixels<>+88(SB)/8, $0x0000000700000007
+DATA poolPixels<>+96(SB)/8, $0x0000000100000000
+DATA poolPixels<>+104(SB)/8, $0x0000000100000000
+DATA poolPixels<>+112(SB)/8, $0x0000000100000000
+DATA poolPixels<>+120(SB)/8, $0x0000000100000000
+GLOBL poolPixels<>(SB), RODATA|NOPTR, $128

@@ -416,7 +416,7 @@ rows:
 //
 // w is at most 16. at and v may be written 16 elements past their end.
 //
-// R10 dy, R11 which, R15 pooled pixels left, R12 w   DI at, SI v, DX their length so far
+// R10 dy, R11 which, R15 rows left, R12 w   DI at, SI v, DX their length so far
 // R9, R13 upper and lower row of sums, R8 bytes from row to row   K1, K2 pixels, K3 pooled pixels
 // Z20 places of the left pixels, Z26 right, Z24 down   Z18, Z21 numbers of the pixels of both rows
 // Z22, Z23 which pooled pixel a pixel belongs to   Z19, Z27 to Z29 integers 6, 4, 2, 1
@@ -426,7 +426,7 @@ TEXT ·poolBackwardAVX512(SB), NOSPLIT, $0-16
 	MOVQ poolBackwardArgs_v(AX), SI
 	MOVQ poolBackwardArgs_sums(AX), R9
 	MOVQ poolBackwardArgs_dy(AX), R10
-	MOVQ poolBackwardArgs_dy+8(AX), R15
+	MOVQ poolBackwardArgs_rows(AX), R15
 	MOVQ poolBackwardArgs_which(AX), R11
 	MOVQ poolBackwardArgs_w(AX), R12
 	MOVQ poolBackwardArgs_cols(AX), R8
@@ -485,9 +485,8 @@ half:
 	ADDQ R12, R11
 	LEAQ (R9)(R8*2), R9
 	LEAQ (R13)(R8*2), R13
-	SUBQ R12, R15
 rows:
-	CMPQ R15, R12
+	SUBQ $1, R15
 	JGE  row
 	MOVQ DX, n+8(FP)
 	VZEROUPPER

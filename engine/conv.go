@@ -332,11 +332,11 @@ func (w *Worker) PoolBackward(l PatchLists, sums Matrix, dy []float32, which []b
 	if cols > poolCols {
 		backward = poolBackwardGeneric
 	}
-	args := poolBackwardArgs{w: cols, cols: sums.RS, right: right, down: down}
+	args := poolBackwardArgs{rows: rows / 2, w: cols, cols: sums.RS, right: right, down: down}
 	for k := range l.n {
 		args.at, args.v = l.at[k*l.room:(k+1)*l.room], l.v[k*l.room:(k+1)*l.room]
 		args.sums = sums.Data[k*rows*sums.RS:]
-		args.dy, args.which = dy[k*n:(k+1)*n], which[k*n:(k+1)*n]
+		args.dy, args.which = dy[k*n:], which[k*n:]
 		l.n[k] = backward(onStack(&args))
 	}
 }

@@ -43,11 +43,14 @@ func reluPoolGeneric(y []float32, which []byte, x []float32, stride, w int) {
 }
 
 // poolBackwardGeneric passes a gradient to the selected pixels: see poolBackwardArgs.
-func poolBackwardGeneric(args *poolBackwardArgs) (n int) {
+func poolBackwardGeneric(args *poolBackwardArgs) (n int) { return poolBackwardRows(args, 0, 0) }
+
+// poolBackwardRows is poolBackwardGeneric from a row on, with n elements in the list so far.
+func poolBackwardRows(args *poolBackwardArgs, first, n int) int {
 	at, v, sums, dy, which := args.at, args.v, args.sums, args.dy, args.which
 	w, cols, right, down := args.w, args.cols, args.right, args.down
 	pixels := [4]int{0, 1, cols, cols + 1}
-	for r := range len(dy) / max(w, 1) {
+	for r := first; r < args.rows; r++ {
 		for half := range 2 {
 			place := int32((2*r + half) * down)
 			for j, g := range dy[r*w : (r+1)*w] {
