@@ -122,7 +122,7 @@ func (l *Likelihood) weigh(e *engine.Engine, y engine.Matrix, by []float32) {
 	}
 }
 
-// addLowRank adds what comes from phi, for a component with the precision diag(w_i) + sign
+// addLowRank adds what comes from phi, for a component with the precision diag(w) + sign
 // F^T F, F r x d: with Z = D F^T
 //
 //	dw = weight/2 mean (r D * D),   dF = weight sign mean (r Z)^T D
@@ -148,8 +148,11 @@ func (l *Likelihood) addLowRank(e *engine.Engine, g *ascent.Gradient, i int, w [
 	copy(weighted.Data, delta.Data)
 	l.weigh(e, weighted, by)
 	e.ColumnSums(l.sum, weighted, false)
-	e.Multiply(l.row, w[i*d:(i+1)*d], l.sum)
+	e.Multiply(l.row, w, l.sum)
 	e.Axpy(-1, l.row, dmu)
+	if g.W == nil {
+		return
+	}
 	e.Multiply(weighted.Data, weighted.Data, delta.Data)
 	e.ColumnSums(l.sum, weighted, false)
 	e.Axpy(0.5, l.sum, g.W[i*d:(i+1)*d])

@@ -21,15 +21,15 @@ import (
 type flatForm struct {
 	k, d, r    int
 	scale, eps float64
-	u          *Param // k x r x d
-	w, f       []float32
+	u          *Param    // k x r x d
+	w, f       []float32 // s0^2 d times, and all F_i
 	retraction func(w *engine.Worker, lo, hi int)
 }
 
 func newFlatForm(c Settings, d int, list []*Param) form {
 	u := list[0]
 	f := &flatForm{k: c.Components, d: d, r: c.Rank, scale: c.Scale, eps: c.Eps, u: u,
-		w: make([]float32, c.Components*d), f: make([]float32, len(u.Data))}
+		w: make([]float32, d), f: make([]float32, len(u.Data))}
 	for i := range f.w {
 		f.w[i] = float32(c.Scale * c.Scale)
 	}
@@ -88,7 +88,7 @@ func (f *flatForm) prepare(e *engine.Engine, m *ascent.Mixture) {
 func (f *flatForm) factors() []float32 { return nil }
 
 func (f *flatForm) newGradient() *ascent.Gradient {
-	return ascent.NewLowRankGradient(f.k, f.d, f.r)
+	return ascent.NewLowRankGradient(f.k, f.d, f.r, false)
 }
 
 func (f *flatForm) bind(g *ascent.Gradient) { f.u.Grad = g.F }

@@ -80,7 +80,7 @@ func (f *lowRankForm) prepare(e *engine.Engine, m *ascent.Mixture) {
 func (f *lowRankForm) factors() []float32 { return nil }
 
 func (f *lowRankForm) newGradient() *ascent.Gradient {
-	return ascent.NewLowRankGradient(f.k, f.d, f.r)
+	return ascent.NewLowRankGradient(f.k, f.d, f.r, true)
 }
 
 func (f *lowRankForm) bind(g *ascent.Gradient) {
@@ -129,7 +129,7 @@ func (f *lowRankForm) logDets(_ *engine.Engine, v []float32) {
 func (f *lowRankForm) addLikelihood(e *engine.Engine, g *ascent.Gradient, l *Likelihood) {
 	n := f.r * f.d
 	for i := range f.k {
-		l.addLowRank(e, g, i, f.w, engine.View(f.f[i*n:(i+1)*n], f.r, f.d), 1)
+		l.addLowRank(e, g, i, f.w[i*f.d:(i+1)*f.d], engine.View(f.f[i*n:(i+1)*n], f.r, f.d), 1)
 		if f.kept[i] == nil {
 			continue
 		}

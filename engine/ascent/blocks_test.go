@@ -51,7 +51,7 @@ func TestSmallBlocks(t *testing.T) {
 				low.SetLowRank(e, ones, factors.Data[:s.components*rank*s.d], 1)
 				for _, route := range []Route{DenseRoute, SparseRoute} {
 					low.Route = route
-					end, slope, grad := clone(x), clone(v), NewLowRankGradient(s.components, s.d, rank)
+					end, slope, grad := clone(x), clone(v), NewLowRankGradient(s.components, s.d, rank, true)
 					low.Ascend(e, 0.1, 3, end, &tr, true)
 					low.Backward(e, 0.1, nil, &tr, slope, grad)
 					got = append(got, end.Data, slope.Data, grad.Mu)

@@ -178,7 +178,7 @@ func TestTinyGradient(t *testing.T) {
 		for name, m := range map[string]*Mixture{"full": full, "diag": diag} {
 			grad := NewGradient(1, d)
 			if m == diag {
-				grad = NewLowRankGradient(1, d, 0)
+				grad = NewLowRankGradient(1, d, 0, true)
 			}
 			x, v := points(n, d), points(n, d)
 			first := clone(v)

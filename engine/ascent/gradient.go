@@ -10,7 +10,7 @@ type Gradient struct {
 	Mu    []float32 // K x D
 	C     []float32 // K
 	A     []float32 // K x D x D; D x D of a tied mixture
-	W     []float32 // K x D
+	W     []float32 // K x D; nil if it is not asked for
 	F     []float32 // K r x D
 	Alpha float32
 
@@ -23,7 +23,7 @@ type Gradient struct {
 	runs   []singleRun // of the rows
 
 	sums          []float32 // -t_i^T D_i (K x D) of matrices P_i; of low rank see sumGradients: (K r + K) x D
-	squares, ones []float32 // see sumGradients: K x D, and K r + K column sums
+	squares, ones []float32 // see sumGradients: K x D (nil without W), and K r + K column sums
 
 	jobs struct { // here, so that starting one allocates nothing
 		gradient gradientJob
@@ -54,13 +54,16 @@ func NewTiedGradient(k, d int) *Gradient {
 }
 
 // NewLowRankGradient makes room for the gradient of a mixture of k components in d dimensions with precisions
-// diag(w_i) + sign F_i^T F_i of rank r.
-func NewLowRankGradient(k, d, r int) *Gradient {
-	return &Gradient{
+// diag(w_i) + sign F_i^T F_i of rank r; of the weights w_i only if they are learned.
+func NewLowRankGradient(k, d, r int, weights bool) *Gradient {
+	g := &Gradient{
 		Mu: engine.AlignedFloats(k * d), C: make([]float32, k),
-		W: engine.AlignedFloats(k * d), F: engine.AlignedFloats(k * r * d),
-		sums: engine.AlignedFloats((k*r + k) * d), squares: engine.AlignedFloats(k * d), ones: make([]float32, k*r+k),
+		F: engine.AlignedFloats(k * r * d), sums: engine.AlignedFloats((k*r + k) * d), ones: make([]float32, k*r+k),
 	}
+	if weights {
+		g.W, g.squares = engine.AlignedFloats(k*d), engine.AlignedFloats(k*d)
+	}
+	return g
 }
 
 // gradientJob computes dP_i, of which a task has some panels of columns, and with the first part dc_i and the

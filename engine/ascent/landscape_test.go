@@ -48,7 +48,7 @@ func (h *landscape) mixture(e *engine.Engine) *Mixture {
 
 func (h *landscape) gradient() *Gradient {
 	if h.low >= 0 {
-		return NewLowRankGradient(h.k, h.d, h.low)
+		return NewLowRankGradient(h.k, h.d, h.low, true)
 	}
 	if h.tied {
 		return NewTiedGradient(h.k, h.d)

@@ -16,7 +16,7 @@ type lowRank struct {
 	m    *Mixture
 	r    int
 	sign float32
-	w    []float32 // k x d
+	w    []float32 // k x d, or the d that all components share
 	f    []float32 // k r x d, F_1 above F_2 and so on
 
 	tier    engine.Tier    // of the engine that set them; 0 before
@@ -24,6 +24,8 @@ type lowRank struct {
 	columns []float32      // F_i^T and -w_i*mu_i of the components in use (columnsOf)
 	known   []columnsState // of columns
 	centres []float32      // k x d: -w_i*mu_i
+
+	least, most float64 // weights, if they are shared (makeBounds)
 
 	// For the dense route (prepareDense): all F_i^T; all F_i above all -w_i*mu_i (stack), the transpose of these last
 	// rows, all w_i, d x k and k x d.
@@ -66,8 +68,8 @@ func NewLowRankMixture(k, d, r int, mu, c []float32) *Mixture {
 	return m
 }
 
-// SetLowRank sets P_i = diag(w_i) + sign F_i^T F_i from the weights w (k x d), the factors f (k r x d, F_1
-// first) and sign 1 or -1. It reads the centres, too: call it once per update of any of them. w and f are
+// SetLowRank sets P_i = diag(w_i) + sign F_i^T F_i from the weights w (k x d, or d if all w_i are the same), the
+// factors f (k r x d, F_1 first) and sign 1 or -1. It reads the centres, too: call it once per update of any of them. w and f are
 // kept and must not change before the next call. It takes up to two copies and two packings of about k r d
 // numbers each, and up to four of k d. It does not check that P_i is positive definite.
 func (m *Mixture) SetLowRank(e *engine.Engine, w, f []float32, sign float32) {
@@ -78,7 +80,9 @@ func (m *Mixture) SetLowRank(e *engine.Engine, w, f []float32, sign float32) {
 	}
 	k, d := m.K, m.D
 	kr := k * l.r
-	engine.CheckLength("SetLowRank", "w", len(w), k*d)
+	if len(w) != d {
+		engine.CheckLength("SetLowRank", "w", len(w), k*d)
+	}
 	engine.CheckLength("SetLowRank", "f", len(f), kr*d)
 	if sign != 1 && sign != -1 {
 		panic(fmt.Sprintf("ascent: SetLowRank: sign %v, expected 1 or -1", sign))
@@ -143,8 +147,8 @@ func (l *lowRank) prepareDense(e *engine.Engine, moves bool) {
 		copy(l.stack[kr*d:], l.centres)
 		e.PackLocked(&l.back, engine.View(l.stack, kr+k, d))
 		e.PackLocked(&l.centresT, engine.View(l.centres, k, d).T())
-		e.PackLocked(&l.weightsT, engine.View(l.w, k, d).T())
-		e.PackLocked(&l.weights, engine.View(l.w, k, d))
+		e.PackLocked(&l.weightsT, l.allWeights().T())
+		e.PackLocked(&l.weights, l.allWeights())
 		l.combined = true
 	}
 }
@@ -161,8 +165,19 @@ func (l *lowRank) centreOf(i int) []float32 { return l.centres[i*l.m.D : (i+1)*l
 // stackedRows is k r + k, the inner size of the product that makes the gradient.
 func (l *lowRank) stackedRows() int { return l.m.K*l.r + l.m.K }
 
+// shared reports whether all components have the same weights.
+func (l *lowRank) shared() bool { return len(l.w) == l.m.D }
+
+// allWeights returns all w_i (k x d).
+func (l *lowRank) allWeights() engine.Matrix {
+	if l.shared() {
+		return repeated(l.w, l.m.K)
+	}
+	return engine.View(l.w, l.m.K, l.m.D)
+}
+
 // weightsOf returns w_i.
-func (l *lowRank) weightsOf(i int) []float32 { return l.w[i*l.m.D : (i+1)*l.m.D] }
+func (l *lowRank) weightsOf(i int) []float32 { return l.allWeights().Row(i) }
 
 // centreProducts computes -w_i mu_i, and the offsets -F_i mu_i.
 type centreProducts struct {
@@ -463,7 +478,7 @@ func (l *lowRank) combineRows(worker *engine.Worker, left, sum, weights engine.M
 		worker.MatMulInPlace(sum.Slice(b0, b1, 0, d), all.Slice(0, b1-b0, 0, kr), engine.View(l.f[:kr*d], kr, d), false)
 		worker.MatMulInPlace(sum.Slice(b0, b1, 0, d), last, engine.View(l.centres, l.m.K, d), true)
 	}
-	worker.MatMulInPlace(weights.Slice(b0, b1, 0, d), last, engine.View(l.w, l.m.K, d), false)
+	worker.MatMulInPlace(weights.Slice(b0, b1, 0, d), last, l.allWeights(), false)
 }
 
 // addFactors adds to sum the rows of factors, one after the other, times the numbers by. Begun by the first of

@@ -7,7 +7,9 @@ import "dpnbench/engine"
 
 func (l *lowRank) checkGradient(call string, _ []float32, grad *Gradient) {
 	m := l.m
-	engine.CheckLength(call, "grad.W", len(grad.W), m.K*m.D)
+	if grad.W != nil {
+		engine.CheckLength(call, "grad.W", len(grad.W), m.K*m.D)
+	}
 	engine.CheckLength(call, "grad.F", len(grad.F), m.K*l.r*m.D)
 }
 
@@ -223,39 +225,44 @@ func multiplyRows(worker *engine.Worker, dst, x, y engine.Matrix) {
 // activeSlopes is slopes for the pairs of a row and a component whose responsibility is not 0; of the others s
 // is 0.
 func (l *lowRank) activeSlopes(worker *engine.Worker, s, res, u, byX, y, z engine.Matrix) {
+	const most = 32 // pairs, and those of a component, that are multiplied together where weights are shared
 	d, r := l.m.D, l.r
-	memory, nr := l.m.memory(worker), worker.Engine().PanelCols()
-	rows, rowsX := worker.ScratchRows(slotRows, u.Rows, d, d), worker.ScratchRows(slotPicked, u.Rows, d, d)
-	group, weights := memory.group[:0], engine.View(worker.Scratch(slotColumn, d+nr), d, 1)
+	memory, nr, room := l.m.memory(worker), worker.Engine().PanelCols(), u.Rows+most
+	rows, rowsX := worker.ScratchRows(slotRows, u.Rows, d, d), worker.ScratchRows(slotPicked, room, d, d)
+	weights := engine.View(worker.Scratch(slotColumn, d+nr), d, 1)
+	numbers := worker.Scratch(slotRowNumbers, 2*room)
+	last, dots, list := engine.View(numbers, room, 1), numbers[room:], memory.sorted[:0]
 	for i := range l.m.K {
 		clear(s.Row(i))
-		group = group[:0]
+		first := len(list)
 		for b, v := range res.Row(i) {
 			if v != 0 {
-				copy(rows.Row(len(group)), u.Row(b))
-				copy(rowsX.Row(len(group)), byX.Row(b))
-				group = append(group, b)
+				copy(rows.Row(len(list)-first), u.Row(b))
+				copy(rowsX.Row(len(list)), byX.Row(b))
+				list = append(list, pair{component: int32(i), row: int32(b)})
 			}
 		}
-		n := len(group)
-		if n == 0 {
-			continue
-		}
-		ys := worker.ScratchRows(slotQ, n, r+1, r+1)
-		last := ys.Slice(0, n, r, r+1)
-		worker.MatMulThin(ys, rows.Slice(0, n, 0, d), l.columnsOf(worker, i), false, nil)
-		copy(weights.Data, l.weightsOf(i))
-		worker.MatMulThin(last, rowsX.Slice(0, n, 0, d), weights, true, nil)
-		for q, b := range group {
-			var dot float32
-			if r > 0 {
-				copy(y.Row(b)[i*r:], ys.Row(q)[:r])
-				dot = worker.ShortDot(ys.Row(q)[:r], z.Row(b)[i*r:(i+1)*r])
+		if n := len(list) - first; n > 0 {
+			ys := worker.ScratchRows(slotQ, n, r+1, r+1)
+			worker.MatMulThin(ys, rows.Slice(0, n, 0, d), l.columnsOf(worker, i), false, nil)
+			for q, at := range list[first:] {
+				last.Data[first+q], dots[first+q] = ys.At(q, r), 0
+				if b := int(at.row); r > 0 {
+					copy(y.Row(b)[i*r:], ys.Row(q)[:r])
+					dots[first+q] = worker.ShortDot(ys.Row(q)[:r], z.Row(b)[i*r:(i+1)*r])
+				}
 			}
-			s.Set(i, b, -(float32(l.sign*dot) + last.At(q, 0)))
+		}
+		if n := len(list); n > 0 && (n >= most || !l.shared() || i == l.m.K-1) {
+			copy(weights.Data, l.weightsOf(i))
+			worker.MatMulThin(last.Slice(0, n, 0, 1), rowsX.Slice(0, n, 0, d), weights, true, nil)
+			for q, at := range list {
+				s.Set(int(at.component), int(at.row), -(float32(l.sign*dots[q]) + last.Data[q]))
+			}
+			list = list[:0]
 		}
 	}
-	memory.group = group
+	memory.sorted = list
 }
 
 // clearInactive clears a row of a left operand (k r + k) where responsibilities (k x rows) of row b are 0.

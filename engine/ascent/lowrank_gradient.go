@@ -38,8 +38,12 @@ func (j *sumGradients) Run(worker *engine.Worker, task int) {
 func (j *sumGradients) addProducts(worker *engine.Worker, o *sumOperands, p0, p1 int, acc bool) {
 	m, nr := j.l.m, j.e.PanelCols()
 	inner, half := o.right.Rows(), o.right.Rows()/2*nr
-	sums, squares := engine.View(j.grad.sums, j.l.stackedRows(), m.D), engine.View(j.grad.squares, m.K, m.D)
+	sums := engine.View(j.grad.sums, j.l.stackedRows(), m.D)
 	worker.MatMulLeftWhole(sums, &o.left, &o.right, p0, p1, acc)
+	if j.grad.W == nil {
+		return
+	}
+	squares := engine.View(j.grad.squares, m.K, m.D)
 	var products engine.Packed // U*X above X*X/2
 	data := worker.Scratch(slotG, 2*half)
 	products.InData(j.e, data, inner, nr)
@@ -92,7 +96,7 @@ type finishGradients struct {
 // componentSums are the sums of a component: those of its factors (r x d), which are in grad.F, and of its last column.
 type componentSums struct {
 	factors       engine.Matrix
-	last, squares []float32
+	last, squares []float32 // squares: nil without grad.W
 }
 
 // Run finishes some components.
@@ -104,9 +108,9 @@ func (j *finishGradients) Run(worker *engine.Worker, task int) {
 		pairs = pairs[1:]
 	}
 	for i := lo; i < hi; i++ {
-		s := componentSums{
-			factors: engine.View(j.grad.F[i*r*d:(i+1)*r*d], r, d),
-			squares: j.grad.squares[i*d : (i+1)*d],
+		s := componentSums{factors: engine.View(j.grad.F[i*r*d:(i+1)*r*d], r, d)}
+		if j.grad.W != nil {
+			s.squares = j.grad.squares[i*d : (i+1)*d]
 		}
 		if j.byPairs {
 			s.last = worker.Scratch(slotSum, d)
@@ -147,7 +151,6 @@ func (j *finishGradients) addTogether(worker *engine.Worker, pairs []pair, s *co
 	tr, r, d, n := j.tr, j.l.r, j.l.m.D, j.l.stackedRows()
 	i, kr, inner := int(pairs[0].component), j.l.m.K*r, 2*len(pairs)
 	rows, by := worker.ScratchRows(slotRows, inner, d, d), worker.ScratchRows(slotPicked, inner, r+1, r+1)
-	square := worker.Scratch(slotG, d)
 	row := func(of []float32, row int32, n int) []float32 { return of[int(row)*n : (int(row)+1)*n] }
 	at := 0
 	for len(pairs) > 0 {
@@ -170,17 +173,8 @@ func (j *finishGradients) addTogether(worker *engine.Worker, pairs []pair, s *co
 				at++
 			}
 		}
-		for half, left := range [2][]float32{tr.scaled, tr.vjp} { // times U*X, then times X*X/2
-			for q, p := range pairs[:count] {
-				x := rows.Row(at - 2*count + q)
-				if half == 0 {
-					worker.Multiply(square, rows.Row(at-count+q), x)
-				} else {
-					worker.Scale(square, 0.5, x)
-					worker.Multiply(square, square, x)
-				}
-				worker.Axpy(row(left, p.row, n)[kr+i], square, s.squares)
-			}
+		if s.squares != nil {
+			j.addSquares(worker, by.Slice(at-2*count, at, r, r+1), rows.Slice(at-2*count, at, 0, d), s.squares)
 		}
 		pairs = pairs[count:]
 	}
@@ -189,15 +183,32 @@ func (j *finishGradients) addTogether(worker *engine.Worker, pairs []pair, s *co
 	worker.MatMulAt(asRow(s.last), by.Slice(0, inner, r, r+1).T(), rows.Data, places, true)
 }
 
+// addSquares adds to squares scaled^T (U*X) + vjp^T (X*X/2), for the last column of [vjp; scaled] and rows [X; U].
+func (j *finishGradients) addSquares(worker *engine.Worker, by, rows engine.Matrix, squares []float32) {
+	square, n := worker.Scratch(slotG, rows.Cols), rows.Rows/2
+	for q := range n {
+		worker.Multiply(square, rows.Row(n+q), rows.Row(q))
+		worker.Axpy(by.At(n+q, 0), square, squares)
+	}
+	for q := range n {
+		worker.Scale(square, 0.5, rows.Row(q))
+		worker.Multiply(square, square, rows.Row(q))
+		worker.Axpy(by.At(q, 0), square, squares)
+	}
+}
+
 // finish puts the terms with mu_i into the gradient of component i.
 func (l *lowRank) finish(worker *engine.Worker, i int, grad *Gradient, s *componentSums) {
 	m, d, r := l.m, l.m.D, l.r
-	mu, w, dmu, dw := m.mu(i), l.weightsOf(i), grad.Mu[i*d:(i+1)*d], grad.W[i*d:(i+1)*d]
+	mu, w, dmu := m.mu(i), l.weightsOf(i), grad.Mu[i*d:(i+1)*d]
 	ones := grad.ones[m.K*r+i] // -sum t; s.last is -(sum t X + sum r U)
-	copy(dw, s.last)
-	worker.Axpy(-0.5*ones, mu, dw)
-	worker.Multiply(dw, dw, mu)
-	worker.Sub(dw, s.squares, dw)
+	if grad.W != nil {
+		dw := grad.W[i*d : (i+1)*d]
+		copy(dw, s.last)
+		worker.Axpy(-0.5*ones, mu, dw)
+		worker.Multiply(dw, dw, mu)
+		worker.Sub(dw, s.squares, dw)
+	}
 	copy(dmu, s.last)
 	worker.Axpy(-ones, mu, dmu)
 	worker.Multiply(dmu, dmu, w)

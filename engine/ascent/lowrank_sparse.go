@@ -12,14 +12,14 @@ import (
 func (l *lowRank) boundable() bool { return true }
 
 func (l *lowRank) makeBounds(e *engine.Engine) {
+	if l.shared() {
+		l.least, l.most = weightRange(l.w)
+	}
 	l.m.runBounds(e, l.m.K, float64(l.m.K*(1+l.r*l.r/4))*float64(l.m.D)/4)
 }
 
-// makeBound bounds P_i = diag(w_i) + S F_i^T F_i. If S is -1 it proves that P_i is positive definite, by the
-// largest sum of a row of |F_i F_i^T|; otherwise its norm is NaN.
-func (l *lowRank) makeBound(worker *engine.Worker, i int) {
-	d := l.m.D
-	w, f := l.weightsOf(i), engine.View(l.f[i*l.r*d:(i+1)*l.r*d], l.r, d)
+// weightRange returns the smallest and the largest of some weights: NaN as the smallest if one is.
+func weightRange(w []float32) (least, most float64) {
 	low, high, number := w[0], w[0], true
 	for _, v := range w {
 		if v < low {
@@ -30,9 +30,19 @@ func (l *lowRank) makeBound(worker *engine.Worker, i int) {
 		}
 		number = number && v == v
 	}
-	least, most := float64(low), float64(high)
 	if !number {
-		least = math.NaN()
+		return math.NaN(), float64(high)
+	}
+	return float64(low), float64(high)
+}
+
+// makeBound bounds P_i = diag(w_i) + S F_i^T F_i. If S is -1 it proves that P_i is positive definite, by the
+// largest sum of a row of |F_i F_i^T|; otherwise its norm is NaN.
+func (l *lowRank) makeBound(worker *engine.Worker, i int) {
+	d := l.m.D
+	f, least, most := l.factorsOf(i), l.least, l.most
+	if !l.shared() {
+		least, most = weightRange(l.weightsOf(i))
 	}
 	squares, gram := l.factorNorms(worker, f)
 	slack := 1 + 2*gamma(laneRoundings(d))
@@ -112,8 +122,8 @@ func (l *lowRank) grouping() (blocks int, byComponent bool) { return 1, false }
 // finite leave no responsibility finite.
 func (l *lowRank) firstOfAll(e *engine.Engine) bool {
 	moderate := l.sign < 0
-	for i := 0; i < l.m.K && moderate; i++ {
-		moderate = upperNorm(e.Caller(), l.weightsOf(i)) < hugeSize
+	for w := l.w; len(w) > 0 && moderate; w = w[l.m.D:] {
+		moderate = upperNorm(e.Caller(), w[:l.m.D]) < hugeSize
 	}
 	return moderate
 }

@@ -4,6 +4,7 @@ import (
 	"dpnbench/engine"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"dpnbench/engine/num"
@@ -95,7 +96,7 @@ func TestLowRankRowsAndThreads(t *testing.T) {
 		var tr Trajectory
 		x, v = clone(x), clone(v)
 		l.m.Ascend(e, 0.25, steps, x, &tr, true)
-		g := NewLowRankGradient(k, d, r)
+		g := NewLowRankGradient(k, d, r, true)
 		l.m.Backward(e, 0.25, nil, &tr, v, g)
 		return result{x.Data, v.Data}, g
 	}
@@ -174,7 +175,7 @@ func lowRankSparse(t *testing.T, n int, small bool) {
 					e.Scale(x.Row(i), 6, x.Row(i))
 				}
 				var tr Trajectory
-				g := NewLowRankGradient(k, d, r)
+				g := NewLowRankGradient(k, d, r, true)
 				l.m.Ascend(e, 0.05, steps, x, &tr, true)
 				few, many := 0, 0
 				for b := range n {
@@ -206,6 +207,44 @@ func lowRankSparse(t *testing.T, n int, small bool) {
 				equalBits(t, name+"dL/dF", g.F, want.g.F)
 				equalBits(t, name+"dL/dmu", g.Mu, want.g.Mu)
 				equalBits(t, name+"dL/dc", g.C, want.g.C)
+			}
+		}
+	}
+}
+
+// TestSharedWeights checks that weights given once, and not learned, give the bits of as many copies, by both routes
+// and with many and few responsibilities above 0.
+func TestSharedWeights(t *testing.T) {
+	const n, k, d, r, steps = 40, 20, 37, 3, 3
+	for _, tier := range engine.Available() {
+		e := newTestEngine(t, engine.WithTier(tier), engine.WithThreads(2), engine.WithEagerThreads())
+		for _, sign := range []float32{1, -1} {
+			for _, route := range []Route{DenseRoute, SparseRoute} {
+				for _, far := range []float32{1, 6} {
+					name := fmt.Sprintf("%v, sign %v, route %v, rows times %v: ", tier, sign, route, far)
+					climb := func(shared bool) (x, v engine.Matrix, g *Gradient) {
+						l := newLowLandscape(e, k, d, r, sign)
+						w := l.w[:d]
+						if !shared {
+							w = slices.Repeat(w, k)
+						}
+						l.m.Route = route
+						l.m.SetLowRank(e, w, l.f, sign)
+						x, v, g = points(n, d), points(n, d), NewLowRankGradient(k, d, r, !shared)
+						e.Scale(x.Data, far, x.Data)
+						var tr Trajectory
+						l.m.Ascend(e, 0.05, steps, x, &tr, true)
+						l.m.Backward(e, 0.05, nil, &tr, v, g)
+						return x, v, g
+					}
+					x, v, g := climb(true)
+					wantX, wantV, want := climb(false)
+					equalBits(t, name+"x_n", x.Data, wantX.Data)
+					equalBits(t, name+"dL/dx_0", v.Data, wantV.Data)
+					equalBits(t, name+"dL/dF", g.F, want.F)
+					equalBits(t, name+"dL/dmu", g.Mu, want.Mu)
+					equalBits(t, name+"dL/dc", g.C, want.C)
+				}
 			}
 		}
 	}
@@ -272,7 +311,7 @@ func TestLowRankAllocates(t *testing.T) {
 	e := newTestEngine(t)
 	l := newLowLandscape(e, 3, 20, 2, 1)
 	x, v := points(9, 20), points(9, 20)
-	g := NewLowRankGradient(3, 20, 2)
+	g := NewLowRankGradient(3, 20, 2, true)
 	var tr Trajectory
 	if n := testing.AllocsPerRun(10, func() {
 		l.m.SetLowRank(e, l.w, l.f, l.sign)

@@ -31,7 +31,6 @@ const (
 type threadMemory struct {
 	packed   engine.Packed // an operand in scratch memory
 	active   activeLists   // components of each row of a block whose responsibility is not 0
-	group    []int         // rows of a block whose responsibility is not 0
 	pairs    []pair
 	sorted   []pair
 	begun    []bool    // rows whose sums have begun

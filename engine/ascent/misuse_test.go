@@ -80,7 +80,7 @@ func TestSilentMisuse(t *testing.T) {
 			[]func(*state){back}, "v shares memory with Mu"},
 		{"a gradient of fewer components", func(s *state) { s.grad = NewGradient(k-1, d) }, []func(*state){back},
 			"grad.Mu has 16 elements"},
-		{"a gradient of low rank", func(s *state) { s.grad = NewLowRankGradient(k, d, 1) }, []func(*state){back},
+		{"a gradient of low rank", func(s *state) { s.grad = NewLowRankGradient(k, d, 1, true) }, []func(*state){back},
 			"grad.A has 0 elements"},
 	} {
 		for i, call := range c.calls {

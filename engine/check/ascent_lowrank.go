@@ -122,7 +122,7 @@ func lowRankBackward(c Case, mem *memory) trial {
 		mix := l.engine(e)
 		var t ascent.Trajectory
 		mix.Ascend(e, l.alpha, steps, packed(x), &t, true)
-		grad := ascent.NewLowRankGradient(k, d, l.r)
+		grad := ascent.NewLowRankGradient(k, d, l.r, true)
 		mix.Backward(e, l.alpha, nil, &t, v, grad)
 		for i, from := range [][]float32{grad.Mu, grad.C, grad.W, grad.F, {grad.Alpha}} {
 			copy(outs[i].Data, from)
