@@ -94,7 +94,8 @@ func newLowRankCase(s lowRankShape, back bool) *lowRankCase {
 }
 
 func (c *lowRankCase) on(e *engine.Engine) (*fixture, error) {
-	run := &lowRankRun{lowRankCase: c, e: e, m: c.landscape.mixture(e), g: ascent.NewLowRankGradient(c.k, c.d, c.r, true),
+	run := &lowRankRun{lowRankCase: c, e: e, m: c.landscape.mixture(e),
+		g: ascent.NewLowRankGradient(c.k, c.d, c.r, true),
 		x: engine.NewMatrix(c.batch, c.d), v: engine.NewMatrix(c.batch, c.d)}
 	return &fixture{
 		op:    func() error { run.pass(run.x, run.v, c.n, &run.path); return nil },

@@ -69,9 +69,9 @@ func NewLowRankMixture(k, d, r int, mu, c []float32) *Mixture {
 }
 
 // SetLowRank sets P_i = diag(w_i) + sign F_i^T F_i from the weights w (k x d, or d if all w_i are the same), the
-// factors f (k r x d, F_1 first) and sign 1 or -1. It reads the centres, too: call it once per update of any of them. w and f are
-// kept and must not change before the next call. It takes up to two copies and two packings of about k r d
-// numbers each, and up to four of k d. It does not check that P_i is positive definite.
+// factors f (k r x d, F_1 first) and sign 1 or -1. It reads the centres, too: call it once per update of any of
+// them. w and f are kept and must not change before the next call. It takes up to two copies and two packings of
+// about k r d numbers each, and up to four of k d. It does not check that P_i is positive definite.
 func (m *Mixture) SetLowRank(e *engine.Engine, w, f []float32, sign float32) {
 	m.check(e, "SetLowRank")
 	l, ok := m.precision.(*lowRank)
