@@ -13,9 +13,9 @@ import (
 	"dpnbench/engine"
 )
 
-// trainedPresets are the presets whose training steps are timed, one of each kind of
-// precisions beside the paper's.
-var trainedPresets = []string{"clean", "raw", "robust"}
+// trainedPresets are the presets whose training steps are timed: of each kind of precisions
+// beside the paper's, and of both kinds of extractors.
+var trainedPresets = []string{"compact", "clean", "raw", "robust"}
 
 // updatesBefore are made before anything is timed: how many responsibilities count, which
 // our times depend on, is that of a trained potential.

@@ -36,6 +36,10 @@ def read(path):
 # Extractors: images to 64 features.
 
 
+def linear(x, p):
+    return F.linear(x, p["feature_extractor.weight"], p["feature_extractor.bias"])
+
+
 def convolutions(x, p):
     x = x.view(-1, 1, 28, 28)
     for layer in "0", "3":
@@ -155,9 +159,10 @@ def load(inputs, n, rows, classes):
 
     ascents = {w.__name__: full(w) for w in WAYS} if potential + "A" in p else {w.__name__: low(w) for w in (separate, stacked)}
     extractors = {"": lambda x, p: x}
-    if "feature_extractor.0.weight" in p:
+    kinds = (linear,) if "feature_extractor.weight" in p else (convolutions, relu_last, channels_last)
+    if mu.shape[1] != x.shape[1]:
         norm = lambda f: lambda x, p: F.layer_norm(f(x, p), (mu.shape[1],))
-        extractors = {f.__name__ + ", ": norm(f) for f in (convolutions, relu_last, channels_last)}
+        extractors = {f.__name__ + ", ": norm(f) for f in kinds}
     ways = {a + b: (extractors[a], ascents[b]) for a in extractors for b in ascents}
 
     def logits(way):
