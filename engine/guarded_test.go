@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"testing"
 	"unsafe"
 
@@ -53,6 +54,7 @@ func TestPooledPixelsGuarded(t *testing.T) {
 					for i := range all {
 						all[i] = 0xee
 					}
+					name := fmt.Sprintf("%v, %d x %d, place %d: ", tier, rows, w, at)
 					y, sums := make([]float32, n), NewMatrix(2*rows, 2*w)
 					l := NewPatchLists(1, make([]int32, n+PoolSlack), make([]float32, n+PoolSlack), 100*(2*rows+1))
 					e.Parallel(1, 0, 0, func(worker *Worker, _, _ int) {
@@ -60,16 +62,15 @@ func TestPooledPixelsGuarded(t *testing.T) {
 						worker.PoolBackward(l, sums, dy, which, 1, 100)
 					})
 					if others := bytes.Count(all, []byte{0xee}); others != len(all)-n {
-						t.Fatalf("%v, %d x %d, place %d: %d bytes are as before, expected %d", tier, rows, w, at, others,
-							len(all)-n)
+						t.Fatalf("%s%d bytes kept, expected %d", name, others, len(all)-n)
 					}
 					if wantWhich == nil {
 						wantWhich, wantSums = bytes.Clone(which), sums.Data
 					}
 					if !bytes.Equal(which, wantWhich) {
-						t.Fatalf("%v, %d x %d, place %d: pixels %v, expected %v", tier, rows, w, at, which, wantWhich)
+						t.Fatalf("%spixels %v, expected %v", name, which, wantWhich)
 					}
-					equalBits(t, "sums", sums.Data, wantSums)
+					equalBits(t, name+"sums", sums.Data, wantSums)
 				}
 			}
 		}
