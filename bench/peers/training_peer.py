@@ -159,8 +159,12 @@ def load(inputs, n, rows, classes):
 
     ascents = {w.__name__: full(w) for w in WAYS} if potential + "A" in p else {w.__name__: low(w) for w in (separate, stacked)}
     extractors = {"": lambda x, p: x}
-    kinds = (linear,) if "feature_extractor.weight" in p else (convolutions, relu_last, channels_last)
-    if mu.shape[1] != x.shape[1]:
+    kinds = ()
+    if "feature_extractor.weight" in p:
+        kinds = (linear,)
+    elif "feature_extractor.0.weight" in p:
+        kinds = (convolutions, relu_last, channels_last)
+    if kinds:
         norm = lambda f: lambda x, p: F.layer_norm(f(x, p), (mu.shape[1],))
         extractors = {f.__name__ + ", ": norm(f) for f in kinds}
     ways = {a + b: (extractors[a], ascents[b]) for a in extractors for b in ascents}

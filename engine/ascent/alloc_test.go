@@ -10,7 +10,7 @@ import (
 // memory has grown.
 func TestNoAllocations(t *testing.T) {
 	if testing.Short() {
-		t.Skip("slow under emulation and the race detector, which do not change allocations: run without -short")
+		t.Skip("left out by -short: slow under emulation and the race detector, which do not change allocations")
 	}
 	e := newTestEngine(t, engine.WithThreads(2), engine.WithEagerThreads())
 	l := newFullLandscape(e, 3, 20, 0.8)

@@ -371,7 +371,7 @@ func TestMisuse(t *testing.T) {
 // all, and with and without a trajectory.
 func TestCallsOfComponents(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a second in pure Go, slow under emulation: without -short")
+		t.Skip("left out by -short: a second in pure Go, slow under emulation")
 	}
 	for _, s := range [][3]int{{121, 9, 112}, {97, 33, 64}} {
 		rows, k, d := s[0], s[1], s[2]

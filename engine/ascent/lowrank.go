@@ -416,8 +416,9 @@ func (l *activeLists) of(b int) (list []int32, ok bool) {
 	return l.components[l.ends[b]-l.counts[b] : l.ends[b]], true
 }
 
-// combine multiplies rows of left (rows x (k r + k)), which are 0 where responsibilities are: with the stacked factors
-// into sum, unless it is empty, and its last k columns with all w_i into weights (both rows x d).
+// combine multiplies rows of left (rows x (k r + k)) with all F_i above all -w_i*mu_i into sum, unless it is empty,
+// and its last k columns with all w_i into weights (both rows x d). Of a row with a list only the components on it are
+// read; of the others all, which are 0 where responsibilities are.
 func (l *lowRank) combine(worker *engine.Worker, left engine.Matrix, lists *activeLists, sum, weights engine.Matrix) {
 	for b := 0; b < left.Rows; {
 		if list, ok := lists.of(b); ok {

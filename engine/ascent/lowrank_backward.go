@@ -66,7 +66,7 @@ func (l *lowRank) backward(
 }
 
 // lowRankVJPJob takes v back through the steps [t0, t1) and leaves what sumGradients needs in the trajectory:
-// [-N | -t] of each step (vjp), and U if few responsibilities are above 0, otherwise the operands of its
+// [-S N | -t] of each step (vjp), and U if few responsibilities are above 0, otherwise the operands of its
 // products, laid out while they are in the cache.
 type lowRankVJPJob struct {
 	e       *engine.Engine

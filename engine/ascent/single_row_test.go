@@ -92,7 +92,7 @@ func TestTrianglesKeepToTheirRow(t *testing.T) {
 // same row among others.
 func TestTrianglesInTurns(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a minute under emulation: without -short")
+		t.Skip("left out by -short: a minute under emulation")
 	}
 	const k, d, steps = 20, 512, triangleSteps
 	for _, tier := range engine.Available() {

@@ -241,7 +241,7 @@ func TestNegativeZeroOfLowRank(t *testing.T) {
 // TestSparseAllocates checks that updates and ascents in steady state allocate nothing.
 func TestSparseAllocates(t *testing.T) {
 	if testing.Short() {
-		t.Skip("many updates, a minute under emulation: without -short")
+		t.Skip("left out by -short: many updates, a minute under emulation")
 	}
 	many := newLandscape("many rows", 5, 64, 4, -1, 3, 2, 128)
 	for _, h := range append(landscapes(), many) {

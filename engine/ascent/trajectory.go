@@ -48,7 +48,7 @@ type Trajectory struct {
 	sum []float32 // sum_i r_i s_i of each step, each Rows
 
 	// For precisions of low rank, of the steps that are handled together.
-	vjp      []float32 // [-N | -t] of each, each Rows x (K r + K)
+	vjp      []float32 // [-S N | -t] of each, each Rows x (K r + K)
 	operands []float32 // sumOperands of each
 
 	sparse  bool          // by the sparse route: then what is above holds active pairs only, and
