@@ -14,7 +14,7 @@ import (
 // flop and a bound.
 func TestPhases(t *testing.T) {
 	if testing.Short() {
-		t.Skip("places centres, seconds under emulation: without -short; TestPhaseWork counts")
+		t.Skip("left out by -short: places centres, seconds under emulation; TestPhaseWork counts")
 	}
 	r, err := Run(context.Background(), Settings{Extent: "quick", Suites: []string{"train"}, Filter: "train/compact/",
 		Threads: []int{2}, Passes: 2, Repetitions: 2, MinTime: 1e-3, Memory: 1 << 20, Phases: true}, nil)

@@ -81,7 +81,7 @@ func scalePage(t *testing.T) []byte {
 
 func TestScalePage(t *testing.T) {
 	if testing.Short() {
-		t.Skip("draws figures, slow under emulation: without -short")
+		t.Skip("left out by -short: draws figures, slow under emulation")
 	}
 	page := string(scalePage(t))
 	webtest.Check(t, page)
@@ -100,7 +100,7 @@ func TestScalePageInBrowser(t *testing.T) {
 // TestMeasureScale measures what the model needs. How long things take is not checked.
 func TestMeasureScale(t *testing.T) {
 	if testing.Short() {
-		t.Skip("trains, slow under emulation: without -short")
+		t.Skip("left out by -short: trains, slow under emulation")
 	}
 	e, err := engine.New(engine.WithThreads(1))
 	if err != nil {

@@ -58,7 +58,7 @@ func TestSparseRows(t *testing.T) {
 // from, the sizes of the potential that they climb.
 func TestFlat(t *testing.T) {
 	if testing.Short() {
-		t.Skip("places 100 centres, 20 seconds with the race detector: without -short")
+		t.Skip("left out by -short: places 100 centres, 20 seconds with the race detector")
 	}
 	s, err := flatSlope()
 	if err != nil {

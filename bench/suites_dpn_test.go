@@ -13,7 +13,7 @@ import (
 // have; and every engine begins with the same network.
 func TestBegun(t *testing.T) {
 	if testing.Short() {
-		t.Skip("places centres for many engines, 15 seconds with the race detector: without -short")
+		t.Skip("left out by -short: places centres for many engines, 15 seconds with the race detector")
 	}
 	data, err := digits(1000, 10)
 	if err != nil {

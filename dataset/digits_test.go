@@ -14,8 +14,8 @@ import (
 // statistics skips, with -short, a test of properties that follow from the tested bits.
 func statistics(t *testing.T) {
 	if testing.Short() {
-		t.Skip("of the same bits on every machine (TestDigitsBits, TestCorruptedBits), and slow under " +
-			"emulation: without -short")
+		t.Skip("left out by -short: the same bits on every machine (TestDigitsBits, TestCorruptedBits), and slow " +
+			"under emulation")
 	}
 }
 

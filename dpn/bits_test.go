@@ -140,7 +140,7 @@ func trainedConfig(t *testing.T, preset string) (Config, *dataset.Data) {
 // components computed.
 func TestRoutes(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes seconds, minutes under emulation: without -short; TestTrainedBits has both routes, too")
+		t.Skip("left out by -short: takes seconds, minutes under emulation; TestTrainedBits has both routes, too")
 	}
 	d := digits(t, 300, 10)
 	for n, preset := range []string{"paper", "published", "robust", "raw", "clean", "paper"} {

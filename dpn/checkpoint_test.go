@@ -337,7 +337,7 @@ func (c *ending) Err() error {
 // steps of an ascent, in the validation and in the diagnostics.
 func TestInterruptWithinUpdate(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes minutes under emulation, which changes nothing of it: without -short")
+		t.Skip("left out by -short: takes minutes under emulation, which changes nothing of it")
 	}
 	e := newEngine(t, engine.WithThreads(1))
 	r := newCheckpointRun(t, e, func(c *Config) { c.Patience = 2 })

@@ -52,7 +52,7 @@ func (o *oracle) densityLoss(c Config, x, eps blas64.General) float64 {
 // against central differences in float64, for every form.
 func TestDensityGradients(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the same bits on every machine (TestDensityBits), and slow under emulation: without -short")
+		t.Skip("left out by -short: the same bits on every machine (TestDensityBits), and slow under emulation")
 	}
 	e := newEngine(t)
 	for _, form := range append(potential.Forms(), "lowrank+extractor", "full+extractor") {

@@ -185,7 +185,7 @@ func TestWarnings(t *testing.T) {
 // warnings that say why, once, and with presets, which must end in none.
 func TestDiagnosis(t *testing.T) {
 	if testing.Short() {
-		t.Skip("trains for seconds, a minute under emulation: without -short")
+		t.Skip("left out by -short: trains for seconds, a minute under emulation")
 	}
 	e, full, d := newEngine(t), digits(t, 230, 10), digits(t, 450, 10)
 	for _, s := range []**dataset.Set{&d.Train, &d.Test} {
@@ -368,7 +368,7 @@ func TestDensityBits(t *testing.T) {
 // TestPatience trains until the validation loss gets no lower, resumed or in one go.
 func TestPatience(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the same bits on every machine (TestTrainedBits), and slow under emulation: without -short")
+		t.Skip("left out by -short: the same bits on every machine (TestTrainedBits), and slow under emulation")
 	}
 	d, e := digits(t, 200, 10), newEngine(t)
 	c := tiny()

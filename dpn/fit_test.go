@@ -124,7 +124,7 @@ func TestInterruptible(t *testing.T) {
 // TestDetached checks that the published mode trains the classifier and nothing else.
 func TestDetached(t *testing.T) {
 	if testing.Short() {
-		t.Skip("trains for seconds, a minute under emulation: without -short")
+		t.Skip("left out by -short: trains for seconds, a minute under emulation")
 	}
 	d := digits(t, 1000, 200)
 	e := newEngine(t)

@@ -339,7 +339,7 @@ func completed(c Config) Config {
 // of the loss, and the engine's float32 gradient against the one in float64.
 func TestGradients(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the same bits on every machine (TestTrainedBits), and slow under emulation: without -short")
+		t.Skip("left out by -short: the same bits on every machine (TestTrainedBits), and slow under emulation")
 	}
 	e, err := engine.New()
 	if err != nil {

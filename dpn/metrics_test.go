@@ -13,7 +13,7 @@ import (
 // epoch 2. The times of updates, whose number is bounded, are left out.
 func TestHistoryIsAdded(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes minutes under emulation, which changes nothing of it: without -short")
+		t.Skip("left out by -short: takes minutes under emulation, which changes nothing of it")
 	}
 	r := newCheckpointRun(t, newEngine(t), func(*Config) {})
 	r.c.Epochs, r.c.Batch, r.c.ValSize = 60, 100, 0

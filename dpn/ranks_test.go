@@ -91,7 +91,7 @@ func TestRanks(t *testing.T) {
 // alone is told to stop; and it resumes from what a kill after any save would leave.
 func TestRanksResume(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes long under emulation, which changes nothing of it: without -short")
+		t.Skip("left out by -short: takes long under emulation, which changes nothing of it")
 	}
 	e := newEngine(t, engine.WithThreads(1))
 	networks := []string{"noise", "patience"}
@@ -121,7 +121,7 @@ func TestRanksResume(t *testing.T) {
 // what is saved goes on with one process.
 func TestRanksInterrupted(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes long under emulation, which changes nothing of it: without -short")
+		t.Skip("left out by -short: takes long under emulation, which changes nothing of it")
 	}
 	e := newEngine(t, engine.WithThreads(1))
 	r := newCheckpointRun(t, e, func(c *Config) { c.Shards, c.Score = 2, 0.1 })

@@ -55,7 +55,7 @@ func move(t *testing.T, from, to string) {
 // one warning; what the folder holds is whole, and in the end the files are those of undisturbed training.
 func TestSavesFail(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes minutes under emulation, which changes nothing of it: without -short")
+		t.Skip("left out by -short: takes minutes under emulation, which changes nothing of it")
 	}
 	e := newEngine(t)
 	r := newCheckpointRun(t, e, func(*Config) {})

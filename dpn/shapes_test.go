@@ -220,7 +220,7 @@ func TestVectorsAreNoImages(t *testing.T) {
 // TestManyClasses trains on more classes than a byte counts.
 func TestManyClasses(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes minutes under emulation, which changes nothing of it: without -short")
+		t.Skip("left out by -short: takes minutes under emulation, which changes nothing of it")
 	}
 	const classes = 300
 	c, _ := Preset("compact")

@@ -105,7 +105,7 @@ func TestSplit(t *testing.T) {
 // equally far.
 func TestSortedByClass(t *testing.T) {
 	if testing.Short() {
-		t.Skip("trains for seconds, a minute under emulation: without -short")
+		t.Skip("left out by -short: trains for seconds, a minute under emulation")
 	}
 	d, e := digits(t, 3000, 10), newEngine(t)
 	sorted := make([]int32, d.Train.Len())

@@ -90,7 +90,7 @@ func TestPredictions(t *testing.T) {
 // nearly all noise is. The file keeps it, unless the weights may be others.
 func TestUnknownBelow(t *testing.T) {
 	if testing.Short() {
-		t.Skip("trains a network: without -short")
+		t.Skip("left out by -short: trains a network")
 	}
 	ctx, e, dir := context.Background(), newEngine(t), t.TempDir()
 	d := digits(t, 1200, 10)

@@ -6,7 +6,7 @@ import "testing"
 // memory has grown.
 func TestNoAllocations(t *testing.T) {
 	if testing.Short() {
-		t.Skip("slow under emulation and the race detector, which do not change allocations: run without -short")
+		t.Skip("left out by -short: slow under emulation and the race detector, which do not change allocations")
 	}
 	e := newTestEngine(t, WithThreads(2), WithEagerThreads())
 	x := points(24, 20)

@@ -21,7 +21,7 @@ var wordMacro = regexp.MustCompile(`^#define (\w+)\(([\w, ]+)\)\s+WORD \$\((.+)\
 // the result with the mnemonic in its comment. It runs on any architecture.
 func TestEncodings(t *testing.T) {
 	if testing.Short() {
-		t.Skip("starts a process, after which an emulator may hang: run without -short")
+		t.Skip("left out by -short: starts a process, after which an emulator may hang")
 	}
 	files, err := filepath.Glob("*_arm64.[sh]")
 	if err != nil {

@@ -25,7 +25,7 @@ const mostLines = 80
 // TestExamples runs every program on data that the test makes.
 func TestExamples(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds five programs: without -short")
+		t.Skip("left out by -short: builds five programs")
 	}
 	dir := t.TempDir()
 	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "./...")

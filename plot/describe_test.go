@@ -49,7 +49,7 @@ func everyKind(t *testing.T) map[string]Figure {
 // a width whatever the font, and that titles and notes are left to the page.
 func TestEmbed(t *testing.T) {
 	if testing.Short() {
-		t.Skip("slow under emulation: without -short")
+		t.Skip("left out by -short: slow under emulation")
 	}
 	number := regexp.MustCompile(`\d`)
 	for name, f := range everyKind(t) {

@@ -81,7 +81,7 @@ var (
 
 func TestFigures(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes seconds, minutes under emulation: without -short")
+		t.Skip("left out by -short: takes seconds, minutes under emulation")
 	}
 	steps := make([]float64, 31)
 	for i := range steps {

@@ -74,7 +74,7 @@ func contains(t *testing.T, text string, want ...string) {
 // Every figure of a network on pixels is on its page.
 func TestAnalysisPage(t *testing.T) {
 	if testing.Short() {
-		t.Skip("slow under emulation: without -short")
+		t.Skip("left out by -short: slow under emulation")
 	}
 	a := studied(t, func(*dpn.Config) {})
 	missing := map[string]string{ // of a network that has not learned: they would be of one value
@@ -108,7 +108,7 @@ func TestAnalysisPage(t *testing.T) {
 // What cannot be drawn is left out, and the page says why.
 func TestAnalysisWithoutImages(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes half a minute under emulation, where TestAnalysisPage makes a page: without -short")
+		t.Skip("left out by -short: takes half a minute under emulation, where TestAnalysisPage makes a page")
 	}
 	a := studied(t, func(c *dpn.Config) { c.Extractor, c.Dim, c.Steps, c.Gradient = "linear", 6, 1, "detached" })
 	page := analysisHTML(t, a)
@@ -140,7 +140,7 @@ func TestAnalysisWithoutImages(t *testing.T) {
 // The sentences of the summary say what the numbers are.
 func TestAnalysisSummary(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes half a minute under emulation, where TestAnalysisPage makes a page: without -short")
+		t.Skip("left out by -short: takes half a minute under emulation, where TestAnalysisPage makes a page")
 	}
 	a := studied(t, func(*dpn.Config) {})
 	law := func(d ...float64) {

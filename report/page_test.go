@@ -224,7 +224,7 @@ func asByTemplate(t *testing.T, p Page) string {
 
 func TestPage(t *testing.T) {
 	if testing.Short() {
-		t.Skip("slow under emulation: without -short")
+		t.Skip("left out by -short: slow under emulation")
 	}
 	p := samplePage(t)
 	page := written(t, p)
@@ -385,7 +385,7 @@ func (f Figures) repeat(n int) (out Figures) {
 // and its numbers too.
 func TestWalk(t *testing.T) {
 	if testing.Short() {
-		t.Skip("draws whole pages, seconds under emulation: without -short")
+		t.Skip("left out by -short: draws whole pages, seconds under emulation")
 	}
 	a := sampleascent.New(20, 30)
 	w := walkOf(a)
@@ -465,7 +465,7 @@ func TestRounded(t *testing.T) {
 // Enlarge enlarges; without JavaScript the strips are there.
 func TestPageInBrowser(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes seconds, minutes under emulation: without -short")
+		t.Skip("left out by -short: takes seconds, minutes under emulation")
 	}
 	b := webtest.Start(t)
 	var page bytes.Buffer
@@ -573,7 +573,7 @@ func TestPageInBrowser(t *testing.T) {
 // No name is too long for a phone.
 func TestLongWordsInBrowser(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes seconds, minutes under emulation: without -short")
+		t.Skip("left out by -short: takes seconds, minutes under emulation")
 	}
 	b := webtest.Start(t)
 	s := strings.Repeat("Donaudampfschiff", 30)

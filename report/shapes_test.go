@@ -81,7 +81,7 @@ func colours(t *testing.T, page string) bool {
 // vectors, and the page says why; classes have their names.
 func TestPagesOfShapes(t *testing.T) {
 	if testing.Short() {
-		t.Skip("draws whole pages, seconds under emulation: without -short")
+		t.Skip("left out by -short: draws whole pages, seconds under emulation")
 	}
 	ctx := context.Background()
 	e, err := engine.New(engine.WithThreads(2))

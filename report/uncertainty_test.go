@@ -38,7 +38,7 @@ func uncertaintyHTML(t *testing.T, u Uncertainty) string {
 // Every figure is there and on the page.
 func TestUncertaintyPage(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes half a minute under emulation, where TestAnalysisPage makes a page: without -short")
+		t.Skip("left out by -short: takes half a minute under emulation, where TestAnalysisPage makes a page")
 	}
 	u := doubted(t)
 	var names []string
@@ -66,7 +66,7 @@ func TestUncertaintyPage(t *testing.T) {
 // The summary says what the numbers are.
 func TestUncertaintySummary(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes half a minute under emulation, where TestAnalysisPage makes a page: without -short")
+		t.Skip("left out by -short: takes half a minute under emulation, where TestAnalysisPage makes a page")
 	}
 	u := doubted(t)
 	s := u.Study

@@ -254,7 +254,7 @@ func use(r Results) {
 // TestUse checks that madeUp results of every kind can be used, also with figures that are not finite.
 func TestUse(t *testing.T) {
 	if testing.Short() {
-		t.Skip("draws every page twice, a minute under emulation: without -short")
+		t.Skip("left out by -short: draws every page twice, a minute under emulation")
 	}
 	nan := separation.Float(math.NaN())
 	for name, result := range madeUp() {

@@ -148,7 +148,7 @@ func (c endedBy) Err() error {
 // TestTrainingResumes interrupts the training of a preset after its first state: it goes on from there.
 func TestTrainingResumes(t *testing.T) {
 	if testing.Short() {
-		t.Skip("trains networks for some seconds: without -short")
+		t.Skip("left out by -short: trains networks for some seconds")
 	}
 	d := *digits()
 	d.Train, d.Test = d.Train.Slice(0, 300), d.Test.Slice(0, 40)

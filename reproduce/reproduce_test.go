@@ -115,7 +115,7 @@ func clocks(r Results) {
 // part, and checks properties of figures, claims and page that hold for any data.
 func TestExperiments(t *testing.T) {
 	if testing.Short() {
-		t.Skip("trains networks for half a minute: without -short")
+		t.Skip("left out by -short: trains networks for half a minute")
 	}
 	var r Results
 	parts := map[string]int{"table1": 3, "law": 5, "trained": 3, "poster": 8, "field": 8}
@@ -421,7 +421,7 @@ func TestJudgeRegions(t *testing.T) {
 // published network: with A = I the ascents are equal up to rounding.
 func TestDiagonal(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the same numbers on every machine but for rounding, and slow under emulation: without -short")
+		t.Skip("left out by -short: the same numbers on every machine but for rounding, and slow under emulation")
 	}
 	ctx, e, d := context.Background(), newEngine(t, 2), digits()
 	few := d.Test.Slice(0, 40)

@@ -18,7 +18,7 @@ import (
 // interrupted after each training, a row for each network in the figures.
 func TestRobust(t *testing.T) {
 	if testing.Short() {
-		t.Skip("trains networks for some seconds: without -short")
+		t.Skip("left out by -short: trains networks for some seconds")
 	}
 	d, err := source.Open("digits", source.Options{Seed: 1, TrainSize: 300, TestSize: 40})
 	if err != nil {

@@ -59,7 +59,7 @@ func needNumPy(t *testing.T) string {
 // TestDocumentedPrograms runs the programs of docs/checking.md and judges their results, then a wrong one.
 func TestDocumentedPrograms(t *testing.T) {
 	if testing.Short() {
-		t.Skip("compiles and starts programs: without -short")
+		t.Skip("left out by -short: compiles and starts programs")
 	}
 	dir := t.TempDir()
 	cases := filepath.Join(dir, "cases")

@@ -35,7 +35,7 @@ func ranksArgs(t *testing.T, updates string) []string {
 // TestRanks trains by ranks of this process: the weights are those of one.
 func TestRanks(t *testing.T) {
 	if testing.Short() {
-		t.Skip("package dpn tests ranks under emulation and the race detector: without -short")
+		t.Skip("left out by -short: package dpn tests ranks under emulation and the race detector")
 	}
 	args := ranksArgs(t, "7")
 	folder := func(name string) string { return filepath.Join(t.TempDir(), name) }

@@ -285,7 +285,7 @@ func int32s(labels []uint16) []int32 {
 // A network has the same weights after training on the same data in any format.
 func TestWeights(t *testing.T) {
 	if testing.Short() {
-		t.Skip("trains for every format, which takes long under emulation; TestFormats compares data: without -short")
+		t.Skip("left out by -short: trains for every format, slow under emulation; TestFormats compares data")
 	}
 	d := digitsData(t)
 	want := weights(t, d)

@@ -47,7 +47,7 @@ func TestOpenInterrupted(t *testing.T) {
 
 func TestOpenDigitsSizes(t *testing.T) {
 	if testing.Short() {
-		t.Skip("draws 70,000 digits, minutes under emulation: without -short")
+		t.Skip("left out by -short: draws 70,000 digits, minutes under emulation")
 	}
 	d, err := Open("digits", Options{Seed: 1})
 	if err != nil {

@@ -139,7 +139,7 @@ func TestTrainedBits(t *testing.T) {
 // TestLearns checks that the networks learn their training images.
 func TestLearns(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the same bits on every machine (TestTrainedBits), and slow under emulation: without -short")
+		t.Skip("left out by -short: the same bits on every machine (TestTrainedBits), and slow under emulation")
 	}
 	e := newEngine(t)
 	s := digits(t, 300, 10)

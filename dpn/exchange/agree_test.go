@@ -168,7 +168,7 @@ func variants(t testing.TB) map[string]dpn.Config {
 // networks are those of all presets, and the variants.
 func networks(t testing.TB, e *engine.Engine) (list []network) {
 	if testing.Short() {
-		t.Skip("trains networks of all presets: without -short")
+		t.Skip("left out by -short: trains networks of all presets")
 	}
 	for _, name := range dpn.Presets() {
 		m, s := small(t, e, name)

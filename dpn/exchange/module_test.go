@@ -59,7 +59,7 @@ func TestModuleTrains(t *testing.T) {
 // that is saved is a model.
 func TestModulePresets(t *testing.T) {
 	if testing.Short() {
-		t.Skip("trains networks of all presets: without -short")
+		t.Skip("left out by -short: trains networks of all presets")
 	}
 	python, e := python(t), newEngine(t)
 	d := digits(t, 300, 10)

@@ -83,7 +83,7 @@ func TestSumByCentre(t *testing.T) {
 // within a rounding.
 func TestMeansOfManyRows(t *testing.T) {
 	if testing.Short() {
-		t.Skip("seconds, and minutes under emulation: without -short")
+		t.Skip("left out by -short: takes seconds, minutes under emulation")
 	}
 	e := newEngine(t)
 	for _, c := range []struct {
@@ -117,7 +117,7 @@ func TestMeansOfManyRows(t *testing.T) {
 // have no more than Inertia.
 func TestClusters(t *testing.T) {
 	if testing.Short() {
-		t.Skip("slow under emulation, and the same bits on every machine: without -short")
+		t.Skip("left out by -short: slow under emulation, and the same bits on every machine")
 	}
 	const n, k, d = 20000, 20, 2
 	e, x := newEngine(t), engine.NewMatrix(n, d)

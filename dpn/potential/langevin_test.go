@@ -244,7 +244,7 @@ func TestChainsTrace(t *testing.T) {
 // noise the effective size is (1 - rho) / (1 + rho) of the number.
 func TestEffectiveSampleSize(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the same numbers on every machine but for rounding, and slow under emulation: without -short")
+		t.Skip("left out by -short: the same numbers on every machine but for rounding, and slow under emulation")
 	}
 	const chains, n = 20, 2000
 	for _, rho := range []float64{0, 0.5, 0.9, 0.97, -0.4} {

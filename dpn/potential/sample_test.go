@@ -236,7 +236,7 @@ func temperedMoments(t *testing.T, p *Potential, temperature float64) (mean, var
 // TestTemperature checks the moments of exp(phi/T) on a line, drawn exactly and by chains.
 func TestTemperature(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the same numbers on every machine but for rounding, and slow under emulation: without -short")
+		t.Skip("left out by -short: the same numbers on every machine but for rounding, and slow under emulation")
 	}
 	ctx, e := context.Background(), newEngine(t)
 	for _, temperature := range []float64{0.4, 0.9, 1.5, 6} {

@@ -124,7 +124,7 @@ func depthCovers(t *testing.T, draws int, few bool) {
 // With many classes the engine computes what is added up number by number with few: both give the same.
 func TestManyClasses(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes minutes under emulation, which changes nothing of it: without -short")
+		t.Skip("left out by -short: takes minutes under emulation, which changes nothing of it")
 	}
 	e := newEngine(t)
 	classes := newNormalClasses(3, 20, 30, 1.5)

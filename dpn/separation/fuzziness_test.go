@@ -262,7 +262,7 @@ func TestFuzzinessAgainstPseudoInverse(t *testing.T) {
 // Random shapes, class sizes and scales, many of them with fewer rows than features or classes.
 func TestFuzzinessOfRandomSets(t *testing.T) {
 	if testing.Short() {
-		t.Skip("slow under emulation, and the same on every machine up to rounding: run without -short")
+		t.Skip("left out by -short: slow under emulation, and the same on every machine up to rounding")
 	}
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 11))

@@ -76,7 +76,7 @@ func TestLawByHand(t *testing.T) {
 // tolerance for 2,000 draws is 4 standard deviations of 0.0049.
 func TestLawIntervalCovers(t *testing.T) {
 	if testing.Short() {
-		t.Skip("slow under emulation, and the same on every machine up to rounding: run without -short")
+		t.Skip("left out by -short: slow under emulation, and the same on every machine up to rounding")
 	}
 	random := rand.New(rand.NewPCG(4, 4))
 	const draws, rho = 2000, 0.8

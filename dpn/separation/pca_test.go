@@ -54,7 +54,7 @@ func exactSpectrum(values []float32) []float32 {
 
 func TestPCAAgainstSVD(t *testing.T) {
 	if testing.Short() {
-		t.Skip("slow under emulation, and the same on every machine up to rounding: run without -short")
+		t.Skip("left out by -short: slow under emulation, and the same on every machine up to rounding")
 	}
 	random := rand.New(rand.NewPCG(21, 4))
 	flat := func(int) float64 { return 1 }

@@ -151,8 +151,8 @@ func TestBootstrapCovers(t *testing.T) {
 // nine of ten intervals contain the true D.
 func TestLimitOfFewDimensions(t *testing.T) {
 	if testing.Short() {
-		t.Skip("slow under emulation, and the same bits on every machine (TestBootstrapIsTheSameEverywhere): run " +
-			"without -short")
+		t.Skip("left out by -short: slow under emulation, and the same bits on every machine " +
+			"(TestBootstrapIsTheSameEverywhere)")
 	}
 	const classes, trials = 10, 30
 	e := newEngine(t)
@@ -220,7 +220,7 @@ func TestLimitOfFewDimensions(t *testing.T) {
 // with divisor n-K.
 func TestNoiseWithinTheSpan(t *testing.T) {
 	if testing.Short() {
-		t.Skip("8,000 draws in float64, slow under emulation; TestBootstrapIsTheSameEverywhere: run without -short")
+		t.Skip("left out by -short: 8,000 draws in float64, slow under emulation; TestBootstrapIsTheSameEverywhere")
 	}
 	// Means 0, a and b on the axes of a plane, noise I: SSb = (diag(a^2, b^2) - m m^T)/3 with
 	// m = (a, b)/sqrt(3).
@@ -299,7 +299,7 @@ func TestBootstrapDrawIsASubset(t *testing.T) {
 // mean over many draws is that of the distribution.
 func TestSpreads(t *testing.T) {
 	if testing.Short() {
-		t.Skip("12,000 draws in float64, slow under emulation; TestBootstrapIsTheSameEverywhere: run without -short")
+		t.Skip("left out by -short: 12,000 draws in float64, slow under emulation; TestBootstrapIsTheSameEverywhere")
 	}
 	e := newEngine(t)
 	c := newNormalClasses(3, 3, 6, 1)

@@ -58,7 +58,7 @@ func TestCalibrateTrue(t *testing.T) {
 // prediction, and neighbouring temperatures have a larger negative log-likelihood.
 func TestTemperature(t *testing.T) {
 	if testing.Short() {
-		t.Skip("slow under emulation, and the same on every machine up to rounding: run without -short")
+		t.Skip("left out by -short: slow under emulation, and the same on every machine up to rounding")
 	}
 	for _, want := range []float64{0.2, 0.9, 1, 3, 40} {
 		l := calibrated(2, 20_000, 4, want)

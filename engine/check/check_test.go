@@ -173,7 +173,7 @@ func TestSweepInterrupted(t *testing.T) {
 // TestSweep runs the first of the 256 blocks of the sweep, on the tiers with assembly, if any.
 func TestSweep(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes minutes under emulation: run without -short")
+		t.Skip("left out by -short: takes minutes under emulation")
 	}
 	tiers := engine.Available()
 	if len(tiers) > 1 {

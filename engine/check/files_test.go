@@ -160,7 +160,7 @@ func TestFiles(t *testing.T) {
 // TestFileKernels writes the cases of each kernel. Outputs as they were before the call are old output.
 func TestFileKernels(t *testing.T) {
 	if testing.Short() {
-		t.Skip("minutes under emulation, and TestFiles has one of the kernels: without -short")
+		t.Skip("left out by -short: minutes under emulation, and TestFiles has one of the kernels")
 	}
 	for _, k := range FileKernels() {
 		f := dumped(t, k)

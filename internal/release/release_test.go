@@ -30,7 +30,7 @@ const mostBytes = 18_000_000
 // has one). go build -ldflags=-dumpdep names the first (ReflectMethod).
 func TestSize(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds the program: without -short")
+		t.Skip("left out by -short: builds the program")
 	}
 	binary, err := build(root, t.TempDir(), "linux/amd64")
 	if err != nil {
@@ -62,7 +62,7 @@ func manualOf(t *testing.T) string {
 // already. If long tests are asked for, a build from another folder makes the same bytes.
 func TestArchives(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds the program: without -short")
+		t.Skip("left out by -short: builds the program")
 	}
 	manual := manualOf(t)
 	linux, err := build(root, t.TempDir(), "linux/amd64")
@@ -190,7 +190,7 @@ func TestSameArchive(t *testing.T) {
 // container without a base image does.
 func TestAlone(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds the program: without -short")
+		t.Skip("left out by -short: builds the program")
 	}
 	if runtime.GOOS != "linux" || os.Getuid() != 0 {
 		t.Skip("only root on Linux may change the root folder of a process")

@@ -238,7 +238,7 @@ func page(t *testing.T) []byte {
 // TestPage checks the markup of the page and what it says.
 func TestPage(t *testing.T) {
 	if testing.Short() {
-		t.Skip("draws figures, slow under emulation: without -short")
+		t.Skip("left out by -short: draws figures, slow under emulation")
 	}
 	text := string(page(t))
 	webtest.Check(t, text)
