@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -19,10 +20,11 @@ func Centrings() []string { return []string{CentreMass, CentreMoments} }
 type Preprocessing struct {
 	Contrast bool   // distance from the background, scaled to [0, 1]: see contrast
 	Centre   string // empty: as they are
+	RMS      bool   // the root mean square of images differs less: see even
 }
 
 // IsZero says whether p leaves images as they are.
-func (p Preprocessing) IsZero() bool { return !p.Contrast && p.Centre == "" }
+func (p Preprocessing) IsZero() bool { return p == Preprocessing{} }
 
 // Check returns an error, one line, unless p is one for samples of a shape.
 func (p Preprocessing) Check(s Shape) error {
@@ -73,5 +75,31 @@ func (p *Preprocessor) Apply(x, scratch []float32) {
 	}
 	if p.Centre != "" {
 		p.centre(x, scratch)
+	}
+	if p.RMS {
+		even(x)
+	}
+}
+
+// Constants of the normalisation of the root mean square, also of exports.
+const (
+	// RMSGoal is the root mean square that stays as it is.
+	RMSGoal = 0.25
+
+	// RMSFloor is the least root mean square that is evened out, in levels of [0, 1].
+	RMSFloor = 1. / 32
+)
+
+// even divides an image by the fourth root of its root mean square, up to a factor, so that dark and bright images
+// differ less. Levels may then be above 1.
+func even(x []float32) {
+	var sums [4]float64 // chains that do not wait for each other
+	for i, v := range x {
+		sums[i%4] += float64(float64(v) * float64(v))
+	}
+	rms := math.Sqrt(((sums[0] + sums[1]) + (sums[2] + sums[3])) / float64(len(x)))
+	factor := float32(math.Sqrt(math.Sqrt(RMSGoal / max(rms, RMSFloor))))
+	for i := range x {
+		x[i] = float32(x[i] * factor)
 	}
 }

@@ -16,6 +16,7 @@ import (
 var everyPreprocessing = []Preprocessing{
 	{Contrast: true}, {Centre: CentreMass}, {Centre: CentreMoments},
 	{Contrast: true, Centre: CentreMass}, {Contrast: true, Centre: CentreMoments},
+	{RMS: true}, {Contrast: true, Centre: CentreMoments, RMS: true},
 }
 
 // preprocessed returns what p makes of an image.
@@ -136,8 +137,35 @@ func TestCentreLargest(t *testing.T) {
 	}
 }
 
+// TestRMS checks that the root mean square of an image becomes its power 3/4, up to a factor, and that below RMSFloor
+// images keep their share.
+func TestRMS(t *testing.T) {
+	for _, s := range []Shape{Grey(1, 1), Grey(3, 7), RGB(8, 6), Grey(28, 28)} {
+		x := make([]float32, s.Len())
+		num.NewRand(3, 0).Uniform(x, 0.5, 1)
+		for _, want := range []float64{1, 0.5, RMSGoal, 0.1, RMSFloor, RMSFloor / 2} {
+			scaled := slices.Clone(x)
+			for j := range scaled {
+				scaled[j] *= float32(want / rootMeanSquare(x))
+			}
+			got := rootMeanSquare(preprocessed(Preprocessing{RMS: true}, s, scaled))
+			if even := want * math.Pow(RMSGoal/max(want, RMSFloor), 0.25); !(math.Abs(got-even) <= 1e-6) {
+				t.Errorf("%v: the root mean square %v becomes %v, want %v", s, want, got, even)
+			}
+		}
+	}
+}
+
+func rootMeanSquare(x []float32) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += float64(v) * float64(v)
+	}
+	return math.Sqrt(sum / float64(len(x)))
+}
+
 // TestPreprocessingShapes preprocesses noise, blank and constant images of all sorts of shapes: what comes out is in
-// [0, 1], and nothing where there is no contrast.
+// [0, 1], or with RMS below what the darkest images are multiplied by, and nothing where there is no contrast.
 func TestPreprocessingShapes(t *testing.T) {
 	r := num.NewRand(1, 0)
 	for _, s := range []Shape{Grey(1, 1), Grey(1, 9), Grey(2, 3), Grey(5, 4), Grey(28, 28), RGB(8, 6), RGB(57, 33)} {
@@ -148,7 +176,7 @@ func TestPreprocessingShapes(t *testing.T) {
 			}
 			r.Uniform(x, 0, 1)
 			for _, v := range preprocessed(p, s, x) {
-				if !(v >= 0 && v <= 1) {
+				if most := math.Pow(RMSGoal/RMSFloor, 0.25); !(v >= 0 && (v <= 1 || p.RMS && float64(v) <= most)) {
 					t.Fatalf("%+v: noise of %v becomes %v", p, s, v)
 				}
 			}
@@ -194,7 +222,8 @@ func TestOrderStatistics(t *testing.T) {
 
 // TestPreprocessingBits checks that every machine makes the same bits of the built-in digits.
 func TestPreprocessingBits(t *testing.T) {
-	want := []string{"b917c59850f2661f", "1d45a52130e43504", "1fb852c13b1e03d0", "bda6fdab15f28707", "e94b2a46d3e592d1"}
+	want := []string{"b917c59850f2661f", "1d45a52130e43504", "1fb852c13b1e03d0", "bda6fdab15f28707", "e94b2a46d3e592d1",
+		"20aa272c15b674d5", "d6e291be09847ea1"}
 	for k, p := range everyPreprocessing {
 		h, b := sha256.New(), []byte(nil)
 		for i := range 50 {

@@ -22,7 +22,7 @@ var trainedHashes = map[string]string{
 	"paper":        "624dde363c570af9",
 	"published":    "e073ffbb7971c7ee",
 	"raw":          "b8a03abbd71b28d0",
-	"robust":       "08eaa6fb4053aef6",
+	"robust":       "03c7031207f78554",
 	"robust-small": "d1e342d83505466d",
 	"noise":        "c1f44622c2e0ad62",
 	"invariant":    "196bb71a5b95d287",

@@ -17,9 +17,10 @@ import (
 type Config struct {
 	Preset string `toml:"preset" json:"preset"` // where the settings started from
 
-	// Each image by itself, before normalisation (dataset.Preprocessing). Vectors have neither.
+	// Each image by itself, before normalisation (dataset.Preprocessing). Vectors have none of it.
 	Contrast bool   `toml:"contrast" json:"contrast"`
 	Centre   string `toml:"centre" json:"centre"` // mass, moments, or empty
+	RMS      bool   `toml:"rms" json:"rms"`
 
 	// The network. Extractor is identity (the pixels are the features) or maps them to Dim
 	// features: linear, mlp (Hidden: widths such as 512-256), conv (two convolutions; Hidden: their
@@ -306,7 +307,7 @@ func (c Config) denoisesOnce() bool { return c.Gradient == "detached" && c.Noise
 
 // preprocessing returns what becomes of each image by itself.
 func (c Config) preprocessing() dataset.Preprocessing {
-	return dataset.Preprocessing{Contrast: c.Contrast, Centre: c.Centre}
+	return dataset.Preprocessing{Contrast: c.Contrast, Centre: c.Centre, RMS: c.RMS}
 }
 
 // checkPreprocessing refuses preprocessing that is not for samples of a shape.
@@ -317,6 +318,8 @@ func (c Config) checkPreprocessing(s dataset.Shape) error {
 		return nil
 	case c.Contrast && !s.IsImage():
 		return badSetting("contrast", c.Contrast, err.Error())
+	case c.RMS && !s.IsImage():
+		return badSetting("rms", c.RMS, err.Error())
 	}
 	return badSetting("centre", c.Centre, err.Error())
 }

@@ -148,7 +148,7 @@ func (m *Model) CorruptedInput(s *dataset.Set, c dataset.Corruption, seed uint64
 	}, nil
 }
 
-// Preprocessed is Input without the normalisation: images are levels in [0, 1].
+// Preprocessed is Input without the normalisation: images are levels in [0, 1], or above 1 with RMS.
 func (m *Model) Preprocessed(s *dataset.Set) Input {
 	return (&Model{Config: m.Config, Shape: m.Shape, Norm: dataset.Uniform(0, 1)}).Input(s)
 }

@@ -157,6 +157,8 @@ func variants(t testing.TB) map[string]dpn.Config {
 	all["no steps"] = c
 	c.Hidden, c.Contrast, c.Centre = "3-5", true, dataset.CentreMass
 	all["centred by mass"] = c
+	c.RMS = true
+	all["evened out"] = c
 	c = preset(t, "robust-small")
 	c.Rank, c.Form = 2, potential.FormLowRank
 	all["wide low-rank"] = c

@@ -253,6 +253,9 @@ class DPN(nn.Module):
             x = contrast(x)
         if self.settings.get("centre"):
             x = centred(x, self.settings["centre"])
+        if self.settings.get("rms"):
+            rms = x.square().mean((1, 2, 3), keepdim=True).sqrt().clamp(min=1 / 32)
+            x = x * (0.25 / rms) ** 0.25
         x = (x - self.mean) / self.std
         if not self.settings["extractor"].startswith("conv"):
             x = x.flatten(1)

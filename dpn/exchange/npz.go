@@ -12,8 +12,8 @@ import (
 // WriteNPZ writes m as an archive of arrays that numpy.load reads: all tensors by their names, and what
 // else the network computes with as arrays of one number: steps, rows and cols (and channels, unless
 // there is one) of images or the number of features of vectors, mean and std (or one for each channel or
-// feature), layer_norm (1 or 0), scale (s0) and eps; of networks that preprocess images contrast (1) and centre
-// (1 for mass, 2 for moments). They are float32.
+// feature), layer_norm (1 or 0), scale (s0) and eps; of networks that preprocess images contrast (1), centre
+// (1 for mass, 2 for moments) and rms (1). They are float32.
 func WriteNPZ(w io.Writer, m *dpn.Model) error {
 	z := zip.NewWriter(w)
 	add := func(name string, data []float32, shape ...int) error {
@@ -51,6 +51,9 @@ func WriteNPZ(w io.Writer, m *dpn.Model) error {
 	}
 	if kind := slices.Index(dataset.Centrings(), c.Centre); kind >= 0 {
 		all = append(all, one("centre", float64(kind+1)))
+	}
+	if c.RMS {
+		all = append(all, one("rms", 1))
 	}
 	all = append(all, array{"mean", m.Norm.Mean}, array{"std", m.Norm.Std}, one("layer_norm", norm),
 		one("scale", c.Scale), one("eps", c.Eps))

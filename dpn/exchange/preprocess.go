@@ -20,6 +20,9 @@ func (o *onnx) preprocess(x string) string {
 	if c.Centre != "" {
 		x = p.centre(x, c.Centre)
 	}
+	if c.RMS {
+		x = p.even(x)
+	}
 	return x
 }
 
@@ -153,4 +156,11 @@ func (p *preprocessing) centre(x, kind string) string {
 	}
 	grid := p.node("Concat", []string{coordinate(col, across, cols), coordinate(row, down, rows)}, intOf("axis", 3))
 	return p.do("GridSample", x, grid)
+}
+
+// even is the normalisation of the root mean square.
+func (p *preprocessing) even(x string) string {
+	mean := p.node("ReduceMean", []string{p.do("Mul", x, x)}, intsOf("axes", 1, 2, 3))
+	rms := p.do("Max", p.do("Sqrt", mean), p.number(dataset.RMSFloor))
+	return p.do("Mul", x, p.do("Sqrt", p.do("Sqrt", p.do("Div", p.number(dataset.RMSGoal), rms))))
 }
