@@ -134,40 +134,69 @@ func formatWidths(widths []int) string {
 	return strings.Join(parts, "-")
 }
 
-// extractorSize estimates the number of parameters of the extractor for samples of a shape, and the
-// numbers that it stores per row in training.
-func (c Config) extractorSize(shape dataset.Shape) (parameters, values float64) {
+// extractorParameters estimates the number of parameters of the extractor for samples of a shape.
+func (c Config) extractorParameters(shape dataset.Shape) float64 {
 	p, d := float64(shape.Len()), float64(c.Dim)
+	plane := float64(shape.Rows) * float64(shape.Cols)
 	switch c.Extractor {
 	case "linear":
-		return p * d, d
+		return p * d
 	case "mlp":
-		widths, err := parseWidths(c.Hidden)
-		if err != nil {
-			return 0, 0 // Validate says so
+		sum, in := 0.0, p
+		for _, w := range c.widths() {
+			sum += in * w
+			in = w
 		}
-		in := p
-		for _, w := range widths {
-			parameters += in * float64(w)
-			values += 4 * float64(w)
-			in = float64(w)
-		}
-		return parameters + in*d, values + d
+		return sum + in*d
 	case "conv":
-		// Two convolutions with what follows, each of a quarter of the pixels, and two buffers for gradients.
+		w, in := c.widths(), float64(shape.Channels)
+		return w[0]*(25*in+1) + w[1]*(25*w[0]+1) + w[1]*plane/16*d
+	case "conv3":
+		return 16*plane*d + 18_500 + 300*float64(shape.Channels)
+	}
+	return 0
+}
+
+// extractorValues estimates how many numbers the extractor keeps of a row in training: what layers compute, which of
+// four pixels pooling took, two buffers for gradients, and the packed input of a product.
+func (c Config) extractorValues(shape dataset.Shape) float64 {
+	p, d, plane := float64(shape.Len()), float64(c.Dim), float64(shape.Rows)*float64(shape.Cols)
+	switch c.Extractor {
+	case "linear":
+		return p + 3*d
+	case "mlp":
+		sum, widest := 0.0, d
+		for _, w := range c.widths() {
+			sum += 4 * w
+			widest = max(widest, w)
+		}
+		return p + sum + 2*widest + 2*d
+	case "conv":
+		w := c.widths()
+		first, second := w[0]*plane/4, w[1]*plane/16
+		return 1.25*(first+second) + first + max(first, second) + 2*d
+	case "conv3":
+		// 32 channels twice (before and after ReLU) and 64 of a quarter of the size twice (before and after dropout)
+		return 2*32*plane + 3*16*plane + 2*32*plane + 4*d
+	}
+	return 0
+}
+
+// widths returns those of the hidden layers, or the channels of two convolutions. Validate says if they are wrong.
+func (c Config) widths() []float64 {
+	var list []int
+	if c.Extractor == "conv" {
 		channels, err := c.channels()
 		if err != nil {
-			return 0, 0
+			return make([]float64, 2)
 		}
-		plane, in := float64(shape.Rows)*float64(shape.Cols), float64(shape.Channels)
-		first, second := float64(channels[0]), float64(channels[1])
-		parameters = first*(25*in+1) + second*(25*first+1) + second*plane/16*d
-		return parameters, (2.25*first+0.5*second)*plane + p + 2*first*plane + d
-	case "conv3":
-		// 32 channels twice (before and after ReLU) and 64 of a quarter of the size twice (before and after
-		// dropout), and two buffers for gradients.
-		plane := float64(shape.Rows) * float64(shape.Cols)
-		return 16*plane*d + 18_500 + 300*float64(shape.Channels), 2*32*plane + 3*16*plane + p + 2*32*plane + 4*d
+		list = channels[:]
+	} else {
+		list, _ = parseWidths(c.Hidden)
 	}
-	return 0, p
+	w := make([]float64, len(list))
+	for i, v := range list {
+		w[i] = float64(v)
+	}
+	return w
 }

@@ -13,43 +13,32 @@ import (
 // shape in so many classes, of which there are samples to train and validate on. It is
 // meant to refuse in time what cannot fit.
 func (c Config) TrainingBytes(shape dataset.Shape, classes, samples int) float64 {
-	d, k, n, b := float64(shape.Len()), float64(c.Components), float64(c.Steps), float64(c.climbing(c.Batch))
+	d, k := c.features(shape), float64(c.Components)
 	rows, sums := float64(samples), float64(num.TreeLevels(c.Shards)) // sums of pieces that wait, each a gradient
-	layers, values := c.extractorSize(shape)
-	if c.Extractor != "identity" {
-		d = float64(c.Dim)
-	}
-	layers += d * float64(classes)
-	matrices := k * d * d
+	layers := c.extractorParameters(shape) + d*float64(classes)
 	stored := float64(shape.Len() + 2) // of a sample and its label, in bytes
 	if !shape.IsImage() {
 		stored = float64(4*shape.Len() + 2)
 	}
 	// samples; features and distances for k-means
-	bytes := rows*stored + 4*(rows*(d+k)+(5+sums)*layers+max(b, extractRows)*values)
-	if c.Denoising > 0 {
-		bytes += 4 * min(b, float64(c.Batch/2)) * (d + values) // the clean features of the noisy half
-	}
+	bytes := c.MinibatchBytes(shape, classes) + rows*stored + 4*(rows*(d+k)+(5+sums)*layers)
 	if c.fitsMixture() {
 		bytes += 4 * rows * k // responsibilities
 		if potential.FormOf(c.Form).Scatters {
 			bytes += 8 * 2 * k * d * d // scatter matrices, and what becomes of them
 		}
 	}
-	if c.NLL > 0 {
-		bytes += 4 * b * (2*d + k)
-	}
 	if r := c.potential().LowRank(); r >= 0 {
 		w := k * d * float64(r+1) // the most of parameters, w and F, their gradients and each packed copy
+		copies := 11 + sums       // with moments
 		if c.Gradient == "detached" {
-			return bytes + 4*(7*w+b*d)
+			copies = 7
+		} else if c.Score > 0 {
+			copies += 2 // a gradient
 		}
-		if c.Score > 0 {
-			bytes += 4 * (2*w + 4*b*d + 3*b*k*float64(r+1)) // a gradient, and one step
-		}
-		// also moments; X, U, Z and the left operands of all steps
-		return bytes + 4*((11+sums)*w+(2*n+1)*b*d+3*n*b*k*float64(r+1))
+		return bytes + 4*copies*w
 	}
+	matrices := k * d * d
 	if potential.FormOf(c.Form).Shared {
 		matrices = d * d
 		if c.Gradient == "exact" {
@@ -57,15 +46,53 @@ func (c Config) TrainingBytes(shape dataset.Shape, classes, samples int) float64
 		}
 	}
 	if c.Gradient == "detached" {
-		return bytes + 4*(3*matrices+b*d) // A, packed P, the best A
+		return bytes + 4*3*matrices // A, packed P, the best A
 	}
 	if c.NLL > 0 {
 		shares := min(matrices/(d*d), float64(runtime.GOMAXPROCS(0)))
 		bytes += 4 * (matrices + 3*shares*d*d) // the inverses, and what each thread needs for them
 	}
 	if c.Score > 0 {
-		bytes += 4 * (2*matrices + (4+k)*b*d) // a gradient, and one step
+		bytes += 4 * 2 * matrices // a gradient
 	}
-	kept := ascent.KeptBytes(c.climbing(c.Batch), c.Components, int(d), c.Steps)
-	return bytes + 4*((7+sums)*matrices+(2*n+k)*b*d) + kept // also gradients of A and P and two moments
+	return bytes + 4*(7+sums)*matrices // also gradients of A and P and two moments
+}
+
+// MinibatchBytes estimates how much of TrainingBytes grows with the minibatch, at its size: the values of all layers and
+// steps. With Shards it is of one piece.
+func (c Config) MinibatchBytes(shape dataset.Shape, classes int) float64 {
+	d, k, n, b := c.features(shape), float64(c.Components), float64(c.Steps), float64(c.climbing(c.Batch))
+	values := c.extractorValues(shape)
+	// input, features, dL/dx, logits and their gradients, and what is a few numbers for each row
+	row := float64(shape.Len()) + values + 2*d + 3*float64(classes) + 64
+	if c.Denoising > 0 {
+		row += (d + values) / 2 // the clean features of the noisy half
+	}
+	if c.NLL > 0 {
+		row += 2*d + k
+	}
+	if c.Gradient == "detached" {
+		return 4 * b * (row + d)
+	}
+	row += (n+1)*d + n*(d+3*k+2) // x_0 to x_n, U, responsibilities, dL/dl
+	if r := c.potential().LowRank(); r >= 0 {
+		row += 3*n*k*float64(r+1) + 4*k // Z, left operands, bounds
+		if c.Score > 0 {
+			row += 4*d + 3*k*float64(r+1) // one step
+		}
+		return 4 * b * row
+	}
+	if c.Score > 0 {
+		row += (4 + k) * d
+	}
+	// The sparse route keeps bounds, and G_i of the active components, few of each row.
+	return 4*b*(row+10*k+2*n*d) + ascent.KeptBytes(c.climbing(c.Batch), c.Components, int(d), c.Steps)
+}
+
+// features is the number of features of samples of a shape.
+func (c Config) features(shape dataset.Shape) float64 {
+	if c.Extractor == "identity" {
+		return float64(shape.Len())
+	}
+	return float64(c.Dim)
 }
