@@ -93,11 +93,16 @@ const (
 // even divides an image by the fourth root of its root mean square, up to a factor, so that dark and bright images
 // differ less. Levels may then be above 1.
 func even(x []float32) {
-	var sums [4]float64 // chains that do not wait for each other
-	for i, v := range x {
-		sums[i%4] += float64(float64(v) * float64(v))
+	square := func(v float32) float64 { return float64(float64(v) * float64(v)) }
+	var a, b, c, d float64 // chains that do not wait for each other
+	rest := x
+	for ; len(rest) >= 4; rest = rest[4:] {
+		a, b, c, d = a+square(rest[0]), b+square(rest[1]), c+square(rest[2]), d+square(rest[3])
 	}
-	rms := math.Sqrt(((sums[0] + sums[1]) + (sums[2] + sums[3])) / float64(len(x)))
+	for _, v := range rest {
+		a += square(v)
+	}
+	rms := math.Sqrt(((a + b) + (c + d)) / float64(len(x)))
 	factor := float32(math.Sqrt(math.Sqrt(RMSGoal / max(rms, RMSFloor))))
 	for i := range x {
 		x[i] = float32(x[i] * factor)

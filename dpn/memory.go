@@ -58,8 +58,8 @@ func (c Config) TrainingBytes(shape dataset.Shape, classes, samples int) float64
 	return bytes + 4*(7+sums)*matrices // also gradients of A and P and two moments
 }
 
-// MinibatchBytes estimates how much of TrainingBytes grows with the minibatch, at its size: the values of all layers and
-// steps. With Shards it is of one piece.
+// MinibatchBytes estimates how much of TrainingBytes grows with the minibatch: the values of all layers and steps. With
+// Shards it is of one piece.
 func (c Config) MinibatchBytes(shape dataset.Shape, classes int) float64 {
 	d, k, n, b := c.features(shape), float64(c.Components), float64(c.Steps), float64(c.climbing(c.Batch))
 	values := c.extractorValues(shape)
