@@ -100,9 +100,9 @@ func (m *Model) Explain(e *engine.Engine, s *dataset.Set, training bool) string 
 	if c.potential().LowRank() >= 0 {
 		return text
 	}
-	if !m.potential.Mixture(e).Plan(e, rows, c.Steps).KeepsG {
-		return text + "; on the dense route G_i are computed a second time for the backward pass, " +
-			"because all of them would need too much memory"
+	if kept := m.potential.Mixture(e).Plan(e, rows, c.Steps).KeptRows; kept < rows {
+		return text + fmt.Sprintf("; on the dense route G_i of %d rows are kept for the backward pass, and of the "+
+			"others computed a second time, because they would need too much memory", kept)
 	}
 	return text + "; on the dense route G_i of all steps are kept for the backward pass"
 }

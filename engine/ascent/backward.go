@@ -302,7 +302,7 @@ func (j *vjpJob) step(worker *engine.Worker, t, r0, r1 int, total, g engine.Matr
 	s := engine.Matrix{Data: tr.t[tr.pair(t, 0)+r0:], Rows: m.K, Cols: rows, RS: tr.stride, CS: 1}
 	q := worker.Scratch(slotQ, rows)
 	for i := range m.K {
-		if tr.kept {
+		if r1 <= tr.kept {
 			g = tr.gAt(t, i, r0, r1)
 		} else {
 			f := p.quadFormAmong(i, x.Cols)

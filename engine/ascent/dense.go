@@ -115,14 +115,31 @@ func (p *dense) reshape(tr *Trajectory) {
 		return
 	}
 	tr.gd = p.padded.d
-	if tr.kept = tr.backward && keepsG(tr.Rows, tr.K, tr.D, tr.Steps); tr.kept {
-		engine.Grow(&tr.g, tr.Steps*tr.K*tr.Rows*tr.gd)
+	if tr.backward {
+		tr.kept = keptRows(tr.Rows, tr.K, tr.D, tr.Steps)
+		engine.Grow(&tr.g, tr.Steps*tr.K*tr.kept*tr.gd)
 	}
 }
 
 func (p *dense) prepareDense(*engine.Engine, bool) {}
 
+// wholeBlocks returns how many of the first rows are in blocks that have no others.
+func wholeBlocks(all, blocks, rows int) int {
+	whole := 0
+	for n := range blocks {
+		_, end := engine.Part(all, blocks, n)
+		if end > rows {
+			break
+		}
+		whole = end
+	}
+	return whole
+}
+
 func (p *dense) run(j *ascentJob) {
+	if tr := j.tr; tr != nil {
+		tr.kept = wholeBlocks(tr.Rows, j.plan.Blocks, tr.kept)
+	}
 	j.singleRows = p.usesTriangles(j)
 	if j.plan.Sharing == ByComponents {
 		p.runByComponents(j)
@@ -160,8 +177,8 @@ func (p *dense) runByComponents(j *ascentJob) {
 // placeG sets where G of a block goes: into the trajectory if that keeps it, or into memory of a worker.
 func (p *dense) placeG(worker *engine.Worker, j *ascentJob, b *stepBlock) {
 	k, d, rows := p.m.K, b.x.Cols, b.x.Rows
-	if tr := j.tr; tr != nil && tr.kept {
-		b.g, b.gs, b.gr, b.gc = tr.g[(b.t*k*tr.Rows+b.r0)*tr.gd:], tr.Rows*tr.gd, tr.gd, d
+	if tr := j.tr; tr != nil && b.r0+rows <= tr.kept {
+		b.g, b.gs, b.gr, b.gc = tr.g[(b.t*k*tr.kept+b.r0)*tr.gd:], tr.kept*tr.gd, tr.gd, d
 		return
 	}
 	ld := engine.PaddedLD(d)
@@ -376,7 +393,7 @@ func (p *dense) firstStep(j *sparseJob) {
 	f := &j.first
 	f.keepQ = true
 	f.reshape(1, n, m, true, false)
-	f.kept = true // at once, whatever the limit
+	f.kept = n // at once, whatever the limit
 	engine.Grow(&f.g, n*m.K*f.gd)
 	m.run(e, ascentJob{alpha: j.alpha, steps: 1, x: j.x, tr: f, stop: j.stop, plan: p.plan(e, n, 1, false)})
 	if j.stopped() {

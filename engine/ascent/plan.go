@@ -57,9 +57,10 @@ type Plan struct {
 	// never do.
 	SingleRows bool
 
-	// KeepsG says that an ascent for the backward pass keeps G_i of all steps. Otherwise they are computed
-	// a second time there: the same bits, for a third more products.
-	KeepsG bool
+	// KeptRows is of how many rows, the first ones, an ascent for the backward pass keeps G_i of all steps; those of
+	// the block in which they end may be left out. Of the others they are computed a second time there: the same bits,
+	// for a third more products.
+	KeptRows int
 
 	Flops          float64 // of the products, all steps
 	PrecisionBytes float64 // of all P_i
@@ -87,7 +88,7 @@ func PlanAscent(e *engine.Engine, rows, k, d, steps int) Plan {
 
 // Plan returns how Ascend would run for the given number of rows on m, without a trajectory. Precisions of
 // low rank share the work by rows, in blocks as high as possible; they keep nothing of size d for each
-// component, so KeepsG does not matter. One P for all components is planned like k of them.
+// component, so KeptRows does not matter. One P for all components is planned like k of them.
 func (m *Mixture) Plan(e *engine.Engine, rows, steps int) Plan {
 	return m.precision.plan(e, rows, steps, true)
 }
@@ -95,7 +96,7 @@ func (m *Mixture) Plan(e *engine.Engine, rows, steps int) Plan {
 // planDense is PlanAscent, with single rows allowed or not.
 func planDense(e *engine.Engine, rows, k, d, steps int, single bool) Plan {
 	p := newPlan(e, ascentFlops(rows, k, d, steps), 4*float64(k)*float64(d)*float64(d))
-	p.KeepsG = keepsG(rows, k, d, steps)
+	p.KeptRows = keptRows(rows, k, d, steps)
 	if rows == 0 {
 		return p
 	}
@@ -173,24 +174,20 @@ func size(bytes float64) string {
 	return fmt.Sprintf("%.1f MiB", bytes/(1<<20))
 }
 
-// maxKeptG is the size in bytes up to which the G_i of all steps are kept.
-var maxKeptG = 512 << 20
+// maxKeptG is how many bytes of G_i of all steps are kept at most.
+var maxKeptG = 1 << 30
 
-func keepsG(rows, k, d, steps int) bool {
-	d = engine.MostPaddedD(d)
-	return 4*float64(rows)*float64(k)*float64(d)*float64(steps) <= float64(maxKeptG) // beyond an int of 32 bits
+func keptRows(rows, k, d, steps int) int {
+	each := 4 * float64(k) * float64(engine.MostPaddedD(d)) * float64(max(steps, 1)) // may be beyond an int
+	return min(rows, int(float64(maxKeptG)/each))
 }
 
 // KeptBytes returns the most bytes of G_i that an ascent keeps for the backward pass if its precisions are
-// matrices. The dense route keeps G_i of all steps if Plan.KeepsG, the sparse route those of the first step of
+// matrices. The dense route keeps G_i of all steps of Plan.KeptRows, the sparse route those of the first step of
 // the rows that it handles at a time.
 func KeptBytes(rows, k, d, steps int) float64 {
 	each := 4 * float64(k) * float64(engine.MostPaddedD(d))
-	bytes := float64(min(rows, sparseRows(k*d))) * each
-	if keepsG(rows, k, d, steps) {
-		bytes += float64(rows) * each * float64(steps)
-	}
-	return bytes
+	return each * (float64(min(rows, sparseRows(k*d))) + float64(keptRows(rows, k, d, steps))*float64(steps))
 }
 
 // ascentFlops counts the products of steps of ascent of rows.

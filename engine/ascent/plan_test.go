@@ -108,18 +108,17 @@ func TestPlanSingleRows(t *testing.T) {
 	}
 }
 
-// TestKeepsG checks what is kept of small, large and very large ascents, the last of more bytes than
+// TestKeptRows checks what is kept of small, large and very large ascents, the last of more bytes than
 // an int of 32 or 64 bits holds.
-func TestKeepsG(t *testing.T) {
+func TestKeptRows(t *testing.T) {
 	e := newTestEngine(t, engine.WithThreads(1))
 	for _, c := range []struct {
-		rows, k, d, steps int
-		keeps             bool
+		rows, k, d, steps, kept int
 	}{
-		{128, 20, 784, 30, true}, {128, 100, 784, 30, false},
-		{1 << 10, 1 << 5, 1 << 10, 1 << 5, false}, {1 << 30, 1 << 10, 1 << 10, 1 << 30, false},
+		{128, 20, 784, 30, 128}, {128, 100, 784, 30, maxKeptG / (4 * 100 * 784 * 30)}, {7, 2, 3, 0, 7},
+		{1 << 10, 1 << 5, 1 << 10, 1 << 5, 1 << 8}, {1 << 30, 1 << 10, 1 << 10, 1 << 30, 0},
 	} {
-		if got := PlanAscent(e, c.rows, c.k, c.d, c.steps).KeepsG; got != c.keeps {
+		if got := PlanAscent(e, c.rows, c.k, c.d, c.steps).KeptRows; got != c.kept {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}

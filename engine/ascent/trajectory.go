@@ -36,8 +36,8 @@ type Trajectory struct {
 
 	backward bool      // recorded for the backward pass
 	back     bool      // dL/dx has been taken through all steps: U and t are there
-	kept     bool      // g is
-	g        []float32 // if kept, G of steps 0 .. n-1, each K x Rows x gd
+	kept     int       // rows of which g is
+	g        []float32 // G of steps 0 .. n-1, each K x kept x gd
 	gd       int       // D, with the padding of rows (dense.padded)
 	z        []float32 // for precisions of low rank: Z of each step, Rows x (K r)
 	scaled   []float32 // and [-S r Z | -r], Rows x (K r + K)
@@ -134,7 +134,7 @@ func (tr *Trajectory) stopped() bool { return tr != nil && tr.Stop != nil && tr.
 func (tr *Trajectory) reshape(steps, rows int, m *Mixture, backward, sparse bool) {
 	tr.Steps, tr.Rows, tr.K, tr.D = steps, rows, m.K, m.D
 	tr.stride, tr.first = rows, 0
-	tr.backward, tr.back, tr.sparse, tr.kept = backward, false, sparse, false
+	tr.backward, tr.back, tr.sparse, tr.kept = backward, false, sparse, 0
 	engine.Grow(&tr.X, (steps+1)*rows*m.D)
 	engine.Grow(&tr.R, steps*m.K*rows)
 	engine.Grow(&tr.Phi, steps*rows)
@@ -146,13 +146,13 @@ func (tr *Trajectory) reshape(steps, rows int, m *Mixture, backward, sparse bool
 
 // gAt returns G_i of step t for the rows [r0, r1).
 func (tr *Trajectory) gAt(t, i, r0, r1 int) engine.Matrix {
-	at := (t*tr.K + i) * tr.Rows
+	at := (t*tr.K + i) * tr.kept
 	return engine.Matrix{Data: tr.g[(at+r0)*tr.gd : (at+r1)*tr.gd], Rows: r1 - r0, Cols: tr.D, RS: tr.gd, CS: 1}
 }
 
 // gRow returns G_i of step t for row b.
 func (tr *Trajectory) gRow(t, i, b int) []float32 {
-	at := ((t*tr.K+i)*tr.Rows + b) * tr.gd
+	at := ((t*tr.K+i)*tr.kept + b) * tr.gd
 	return tr.g[at : at+tr.D]
 }
 
@@ -160,7 +160,7 @@ func (tr *Trajectory) gRow(t, i, b int) []float32 {
 // is not kept or there is no such step. Component K is the first one of the next step. If features are
 // many, enough is in the cache without prefetching.
 func (tr *Trajectory) prefetchG(t, i, r0, r1 int) []float32 {
-	if tr == nil || !tr.kept || tr.D > longRows {
+	if tr == nil || r1 > tr.kept || tr.D > longRows {
 		return nil
 	}
 	t, i = t+i/tr.K, i%tr.K
