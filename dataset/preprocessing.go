@@ -15,12 +15,12 @@ const (
 // Centrings lists the kinds of Preprocessing.Centre, besides the empty one.
 func Centrings() []string { return []string{CentreMass, CentreMoments} }
 
-// Preprocessing normalises every image by itself, before Normalization. It is for images of one object on
-// a background that reaches the border. The zero value leaves images as they are.
+// Preprocessing normalises every image by itself, before Normalization. Contrast and Centre are for images of one
+// object on a background that reaches the border. The zero value leaves images as they are.
 type Preprocessing struct {
 	Contrast bool   // distance from the background, scaled to [0, 1]: see contrast
 	Centre   string // empty: as they are
-	RMS      bool   // the root mean square of images differs less: see even
+	RMS      bool   // images differ less in brightness: see normaliseRMS
 }
 
 // IsZero says whether p leaves images as they are.
@@ -77,22 +77,22 @@ func (p *Preprocessor) Apply(x, scratch []float32) {
 		p.centre(x, scratch)
 	}
 	if p.RMS {
-		even(x)
+		normaliseRMS(x)
 	}
 }
 
 // Constants of the normalisation of the root mean square, also of exports.
 const (
-	// RMSGoal is the root mean square that stays as it is.
-	RMSGoal = 0.25
+	// RMSFixed is the root mean square that stays as it is.
+	RMSFixed = 0.25
 
-	// RMSFloor is the least root mean square that is evened out, in levels of [0, 1].
+	// RMSFloor is the least root mean square that counts, in levels of [0, 1].
 	RMSFloor = 1. / 32
 )
 
-// even divides an image by the fourth root of its root mean square, up to a factor, so that dark and bright images
-// differ less. Levels may then be above 1.
-func even(x []float32) {
+// normaliseRMS divides an image by the fourth root of its root mean square, up to a factor, so that images differ less
+// in brightness. Levels may then be above 1.
+func normaliseRMS(x []float32) {
 	square := func(v float32) float64 { return float64(float64(v) * float64(v)) }
 	var a, b, c, d float64 // chains that do not wait for each other
 	rest := x
@@ -103,7 +103,7 @@ func even(x []float32) {
 		a += square(v)
 	}
 	rms := math.Sqrt(((a + b) + (c + d)) / float64(len(x)))
-	factor := float32(math.Sqrt(math.Sqrt(RMSGoal / max(rms, RMSFloor))))
+	factor := float32(math.Sqrt(math.Sqrt(RMSFixed / max(rms, RMSFloor))))
 	for i := range x {
 		x[i] = float32(x[i] * factor)
 	}

@@ -143,14 +143,14 @@ func TestRMS(t *testing.T) {
 	for _, s := range []Shape{Grey(1, 1), Grey(3, 7), RGB(8, 6), Grey(28, 28)} {
 		x := make([]float32, s.Len())
 		num.NewRand(3, 0).Uniform(x, 0.5, 1)
-		for _, want := range []float64{1, 0.5, RMSGoal, 0.1, RMSFloor, RMSFloor / 2} {
+		for _, want := range []float64{1, 0.5, RMSFixed, 0.1, RMSFloor, RMSFloor / 2} {
 			scaled := slices.Clone(x)
 			for j := range scaled {
 				scaled[j] *= float32(want / rootMeanSquare(x))
 			}
 			got := rootMeanSquare(preprocessed(Preprocessing{RMS: true}, s, scaled))
-			if even := want * math.Pow(RMSGoal/max(want, RMSFloor), 0.25); !(math.Abs(got-even) <= 1e-6) {
-				t.Errorf("%v: the root mean square %v becomes %v, want %v", s, want, got, even)
+			if made := want * math.Pow(RMSFixed/max(want, RMSFloor), 0.25); !(math.Abs(got-made) <= 1e-6) {
+				t.Errorf("%v: the root mean square %v becomes %v, want %v", s, want, got, made)
 			}
 		}
 	}
@@ -176,7 +176,7 @@ func TestPreprocessingShapes(t *testing.T) {
 			}
 			r.Uniform(x, 0, 1)
 			for _, v := range preprocessed(p, s, x) {
-				if most := math.Pow(RMSGoal/RMSFloor, 0.25); !(v >= 0 && (v <= 1 || p.RMS && float64(v) <= most)) {
+				if most := math.Pow(RMSFixed/RMSFloor, 0.25); !(v >= 0 && (v <= 1 || p.RMS && float64(v) <= most)) {
 					t.Fatalf("%+v: noise of %v becomes %v", p, s, v)
 				}
 			}

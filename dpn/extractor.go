@@ -190,7 +190,7 @@ func (c Config) widths() []float64 {
 		if err != nil {
 			return make([]float64, 2)
 		}
-		list = channels[:]
+		list = channels
 	} else {
 		list, _ = parseWidths(c.Hidden)
 	}

@@ -18,6 +18,7 @@ func preprocesses(t testing.TB, centre string) Config {
 		t.Fatal(err)
 	}
 	c.Contrast, c.Centre, c.Batch, c.MaxUpdates = true, centre, 16, 4
+	c.RMS = centre == dataset.CentreMoments
 	c.NoiseMin, c.NoiseMax, c.Denoising = 0.1, 0.5, 0.1
 	return c
 }

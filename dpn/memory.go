@@ -22,6 +22,7 @@ func (c Config) TrainingBytes(shape dataset.Shape, classes, samples int) float64
 	}
 	// samples; features and distances for k-means
 	bytes := c.MinibatchBytes(shape, classes) + rows*stored + 4*(rows*(d+k)+(5+sums)*layers)
+	bytes += 4 * float64(max(extractRows-c.climbing(c.Batch), 0)) * c.extractorValues(shape)
 	if c.fitsMixture() {
 		bytes += 4 * rows * k // responsibilities
 		if potential.FormOf(c.Form).Scatters {
@@ -58,15 +59,15 @@ func (c Config) TrainingBytes(shape dataset.Shape, classes, samples int) float64
 	return bytes + 4*(7+sums)*matrices // also gradients of A and P and two moments
 }
 
-// MinibatchBytes estimates how much of TrainingBytes grows with the minibatch: the values of all layers and steps. With
-// Shards it is of one piece.
+// MinibatchBytes estimates how much of TrainingBytes grows with the minibatch: the values of all layers and steps, for
+// the rows that climb together.
 func (c Config) MinibatchBytes(shape dataset.Shape, classes int) float64 {
 	d, k, n, b := c.features(shape), float64(c.Components), float64(c.Steps), float64(c.climbing(c.Batch))
 	values := c.extractorValues(shape)
 	// input, features, dL/dx, logits and their gradients, and what is a few numbers for each row
 	row := float64(shape.Len()) + values + 2*d + 3*float64(classes) + 64
 	if c.Denoising > 0 {
-		row += (d + values) / 2 // the clean features of the noisy half
+		row += (d + values) * min(float64(c.Batch/2)/b, 1) // the clean features of the noisy half of the minibatch
 	}
 	if c.NLL > 0 {
 		row += 2*d + k

@@ -101,7 +101,7 @@ func (m *Model) Explain(e *engine.Engine, s *dataset.Set, training bool) string 
 		return text
 	}
 	if kept := m.potential.Mixture(e).Plan(e, rows, c.Steps).KeptRows; kept < rows {
-		return text + fmt.Sprintf("; on the dense route G_i of %d rows are kept for the backward pass, and of the "+
+		return text + fmt.Sprintf("; on the dense route G_i of %d of the rows are kept for the backward pass, and the "+
 			"others computed a second time, because they would need too much memory", kept)
 	}
 	return text + "; on the dense route G_i of all steps are kept for the backward pass"

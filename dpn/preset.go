@@ -45,11 +45,11 @@ var presets = []PresetInfo{
 	// Noise is mostly across the principal components of a cluster, where the potential is
 	// steep, so the ascent removes it. The potential learns slowly: at higher rates it fits
 	// clean images and becomes sensitive to noise. Without rms, dark images look usual whatever they show.
-	{"robust", "raw pixels, flat along the principal axes of 100 clusters: robust to noise", func(c *Config) {
+	{"robust", "pixels (--rms), flat along the principal axes of 100 clusters: robust to noise", func(c *Config) {
 		c.Components, c.Steps, c.Form, c.Rank, c.Eps, c.Scale, c.Alpha = 100, 3, potential.FormFlat, 12, 0.25, 1, 0.6
 		c.Init, c.PotentialLR, c.RMS = InitClasswise, 3e-5, true
 	}},
-	{"robust-small", "robust at about 1 M multiply-adds: 60 components, one step", func(c *Config) {
+	{"robust-small", "the same without --rms at about 1 M multiply-adds: 60 components, one step", func(c *Config) {
 		c.Components, c.Steps, c.Form, c.Rank, c.Eps, c.Scale, c.Alpha = 60, 1, potential.FormFlat, 10, 0.2, 1, 1
 		c.Init, c.Epochs, c.LR, c.PotentialLR = InitClasswise, 10, 3e-3, 1e-5
 	}},

@@ -186,12 +186,12 @@ func TestVectorsAreNoImages(t *testing.T) {
 	c.Batch, c.Components = 16, 3
 	convolves := func(c *Config) { c.Extractor = "conv" }
 	contrasts, centres := func(c *Config) { c.Contrast = true }, func(c *Config) { c.Centre = "mass" }
-	evens := func(c *Config) { c.RMS = true }
+	normalises := func(c *Config) { c.RMS = true }
 	for want, change := range map[string]func(*Config){
 		`extractor "conv": expected images of at least 4 x 4 pixels with it, not vectors of 5 features`: convolves,
 		`contrast true: expected images with it, not vectors of 5 features`:                             contrasts,
 		`centre "mass": expected images with it, not vectors of 5 features`:                             centres,
-		`rms true: expected images with it, not vectors of 5 features`:                                  evens,
+		`rms true: expected images with it, not vectors of 5 features`:                                  normalises,
 	} {
 		changed := c
 		change(&changed)

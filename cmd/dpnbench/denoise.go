@@ -26,7 +26,9 @@ import (
 const denoiseHelp = `Corrupt test images by each corruption of --corrupt, denoise them by the ascent of a model in
 pixel space, and report the gain in signal-to-noise ratio: 10 log10 of the sum of squares of the
 clean image over that of the error, in dB, averaged over images, with a 95% interval of the gain.
-The model must work on pixels, as with the presets robust and robust-small.
+The model must work on pixels, as with the presets robust and robust-small. All images are as it
+preprocesses them: with --rms, as in robust, levels may be above 1, and the noise of an image is
+scaled with it.
 
 Without --corrupt the images are denoised as they are: use --data with your own noisy images, which
 need no labels (--test-share 1 takes all of a folder). The gain is then unknown.

@@ -106,8 +106,8 @@ func settings(c *dpn.Config) []settingGroup {
 				"[0, 1]"},
 			{&c.Centre, "centre", "centre each image by `KIND`: " + strings.Join(dataset.Centrings(), ", ") +
 				" (also slant and size); empty: as it is"},
-			{&c.RMS, "rms", "divide each image by the fourth root of its root mean square: how dark or bright images " +
-				"are differs less"},
+			{&c.RMS, "rms", "divide each image by the fourth root of its root mean square, after --contrast and " +
+				"--centre: images then differ less in brightness"},
 			{&c.ValSize, "val-size", "keep `N` training samples for validation, the same share of every class, drawn " +
 				"by --seed; -1: 10%"},
 			{&c.ValData, "val-data", "validate on the training samples of `WHAT` (as --data; " +

@@ -158,7 +158,7 @@ func variants(t testing.TB) map[string]dpn.Config {
 	c.Hidden, c.Contrast, c.Centre = "3-5", true, dataset.CentreMass
 	all["centred by mass"] = c
 	c.RMS = true
-	all["evened out"] = c
+	all["root mean square"] = c
 	c = preset(t, "robust-small")
 	c.Rank, c.Form = 2, potential.FormLowRank
 	all["wide low-rank"] = c

@@ -211,7 +211,7 @@ class DPN(nn.Module):
     @classmethod
     def preset(cls, name, shape=(1, 28, 28), classes=10, mean=0.1307, std=0.3081):
         """A new network with the settings of a preset. mean and std are those of the training samples:
-        of images, of their levels in [0, 1]. Its centres are 0 until start."""
+        of images, of their levels in [0, 1], not preprocessed. Its centres are 0 until start."""
         return cls({**DEFAULTS, **PRESETS[name], "preset": name}, shape, classes, mean, std)
 
     @classmethod
@@ -254,7 +254,7 @@ class DPN(nn.Module):
         if self.settings.get("centre"):
             x = centred(x, self.settings["centre"])
         if self.settings.get("rms"):
-            rms = x.square().mean((1, 2, 3), keepdim=True).sqrt().clamp(min=1 / 32)
+            rms = x.square().mean((1, 2, 3), keepdim=True).clamp(min=1 / 32 ** 2).sqrt()
             x = x * (0.25 / rms) ** 0.25
         x = (x - self.mean) / self.std
         if not self.settings["extractor"].startswith("conv"):

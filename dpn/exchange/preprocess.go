@@ -21,7 +21,7 @@ func (o *onnx) preprocess(x string) string {
 		x = p.centre(x, c.Centre)
 	}
 	if c.RMS {
-		x = p.even(x)
+		x = p.normaliseRMS(x)
 	}
 	return x
 }
@@ -158,9 +158,9 @@ func (p *preprocessing) centre(x, kind string) string {
 	return p.do("GridSample", x, grid)
 }
 
-// even is the normalisation of the root mean square.
-func (p *preprocessing) even(x string) string {
+// normaliseRMS is the normalisation of the root mean square.
+func (p *preprocessing) normaliseRMS(x string) string {
 	mean := p.node("ReduceMean", []string{p.do("Mul", x, x)}, intsOf("axes", 1, 2, 3))
 	rms := p.do("Max", p.do("Sqrt", mean), p.number(dataset.RMSFloor))
-	return p.do("Mul", x, p.do("Sqrt", p.do("Sqrt", p.do("Div", p.number(dataset.RMSGoal), rms))))
+	return p.do("Mul", x, p.do("Sqrt", p.do("Sqrt", p.do("Div", p.number(dataset.RMSFixed), rms))))
 }

@@ -36,8 +36,8 @@ var confidenceScores = []ConfidenceScore{
 	{"phi_0", "φ(x_0)", "the potential at the features, before the ascent", false},
 	{"phi_n", "φ(x_n)", "the potential where the ascent ends", false},
 	{"displacement", "|x_n − x_0|", "how far the ascent moves the features", true},
-	// Little ink is near everything, so a faint image has a high phi_0 and a short displacement. Of the powers of |x_0|
-	// the root separates best: see docs/uncertainty.md.
+	// Without Config.RMS little ink is near everything: a faint image has a high phi_0 and a short displacement. Of the
+	// powers of |x_0| the root separates best: see docs/uncertainty.md.
 	{"scaled", "|x_n − x_0| / √|x_0|", "the displacement over the root of the length of the features", true},
 	{"entropy_0", "ln H(r) at x_0", "log of the entropy of the responsibilities before the ascent", true},
 	{"entropy_n", "ln H(r) at x_n", "log of the entropy of the responsibilities where the ascent ends", true},

@@ -15,7 +15,7 @@ import (
 )
 
 // Denoised is what the ascent makes of corrupted images in pixel space. Images are grey
-// levels, 0 (background) to 1 (ink), beyond which noise and ascent may lead.
+// levels, 0 (background) to 1 (ink), beyond which noise, ascent and Config.RMS may lead.
 type Denoised struct {
 	Clean               engine.Matrix      // n x pixels, preprocessed as the model does
 	Corrupted, Restored engine.Matrix      // n x pixels: x_0 and x_n

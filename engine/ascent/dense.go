@@ -110,35 +110,14 @@ func (p *dense) plan(e *engine.Engine, rows, steps int, ends bool) Plan {
 	return planDense(e, rows, p.m.K, p.m.D, steps, ends && !p.tied() && (t.symmetric || !t.packed))
 }
 
-func (p *dense) reshape(tr *Trajectory) {
-	if tr.sparse {
-		return
-	}
-	tr.gd = p.padded.d
-	if tr.backward {
-		tr.kept = keptRows(tr.Rows, tr.K, tr.D, tr.Steps)
-		engine.Grow(&tr.g, tr.Steps*tr.K*tr.kept*tr.gd)
-	}
-}
+func (p *dense) reshape(tr *Trajectory) { tr.gd = p.padded.d }
 
 func (p *dense) prepareDense(*engine.Engine, bool) {}
 
-// wholeBlocks returns how many of the first rows are in blocks that have no others.
-func wholeBlocks(all, blocks, rows int) int {
-	whole := 0
-	for n := range blocks {
-		_, end := engine.Part(all, blocks, n)
-		if end > rows {
-			break
-		}
-		whole = end
-	}
-	return whole
-}
-
 func (p *dense) run(j *ascentJob) {
-	if tr := j.tr; tr != nil {
-		tr.kept = wholeBlocks(tr.Rows, j.plan.Blocks, tr.kept)
+	if tr := j.tr; tr != nil && tr.backward {
+		tr.kept = j.plan.KeptRows
+		engine.Grow(&tr.g, tr.Steps*tr.K*tr.kept*tr.gd)
 	}
 	j.singleRows = p.usesTriangles(j)
 	if j.plan.Sharing == ByComponents {
@@ -393,9 +372,9 @@ func (p *dense) firstStep(j *sparseJob) {
 	f := &j.first
 	f.keepQ = true
 	f.reshape(1, n, m, true, false)
-	f.kept = n // at once, whatever the limit
-	engine.Grow(&f.g, n*m.K*f.gd)
-	m.run(e, ascentJob{alpha: j.alpha, steps: 1, x: j.x, tr: f, stop: j.stop, plan: p.plan(e, n, 1, false)})
+	plan := p.plan(e, n, 1, false)
+	plan.KeptRows = n // whatever the limit
+	m.run(e, ascentJob{alpha: j.alpha, steps: 1, x: j.x, tr: f, stop: j.stop, plan: plan})
 	if j.stopped() {
 		return
 	}

@@ -73,31 +73,33 @@ func rowsAndThreads(t *testing.T, n, k, d, steps int) {
 // TestRecomputedGradients checks that a trajectory too long to keep all G_i, which
 // computes them again on the way back, all or those of the last rows, gives the same bits.
 func TestRecomputedGradients(t *testing.T) {
-	const n, k, d, steps = 21, 3, 18, 5
+	const n, k, steps = 21, 3, 5
 	e := newTestEngine(t, engine.WithThreads(2), engine.WithEagerThreads())
-	l := newFullLandscape(e, k, d, 0.8)
-	var grads [3]*Gradient
-	var vs [3]engine.Matrix
-	each := 4 * k * engine.MostPaddedD(d) * steps // bytes
-	for i, limit := range []int{maxKeptG, 0, n / 2 * each} {
-		old := maxKeptG
-		maxKeptG = limit
-		var tr Trajectory
-		x, v := points(n, d), points(n, d)
-		l.m.Ascend(e, l.alpha, steps, x, &tr, true)
-		if most := min(limit/each, n); tr.kept > most || tr.kept == 0 && most > 0 || tr.kept < n && i == 0 {
-			t.Errorf("limit %d: %d rows are kept", limit, tr.kept)
+	for _, d := range []int{18, longRows + 2} {
+		l := newFullLandscape(e, k, d, 0.8/float32(d)*18)
+		var grads [3]*Gradient
+		var vs [3]engine.Matrix
+		each := 4 * k * engine.MostPaddedD(d) * steps // bytes
+		for i, limit := range []int{maxKeptG, 0, n / 2 * each} {
+			old := maxKeptG
+			maxKeptG = limit
+			var tr Trajectory
+			x, v := points(n, d), points(n, d)
+			l.m.Ascend(e, l.alpha, steps, x, &tr, true)
+			if most := min(limit/each, n); tr.kept > most || tr.kept == 0 && most > 0 || tr.kept < n && i == 0 {
+				t.Errorf("d %d, limit %d: %d rows are kept", d, limit, tr.kept)
+			}
+			grads[i], vs[i] = NewGradient(k, d), v
+			l.m.Backward(e, l.alpha, l.a, &tr, v, grads[i])
+			maxKeptG = old
 		}
-		grads[i], vs[i] = NewGradient(k, d), v
-		l.m.Backward(e, l.alpha, l.a, &tr, v, grads[i])
-		maxKeptG = old
-	}
-	for i, g := range grads[1:] {
-		equalBits(t, "dL/dx_0", vs[i+1].Data, vs[0].Data)
-		equalBits(t, "dL/dA", g.A, grads[0].A)
-		equalBits(t, "dL/dmu", g.Mu, grads[0].Mu)
-		equalBits(t, "dL/dc", g.C, grads[0].C)
-		equalBits(t, "dL/dalpha", []float32{g.Alpha}, []float32{grads[0].Alpha})
+		for i, g := range grads[1:] {
+			equalBits(t, "dL/dx_0", vs[i+1].Data, vs[0].Data)
+			equalBits(t, "dL/dA", g.A, grads[0].A)
+			equalBits(t, "dL/dmu", g.Mu, grads[0].Mu)
+			equalBits(t, "dL/dc", g.C, grads[0].C)
+			equalBits(t, "dL/dalpha", []float32{g.Alpha}, []float32{grads[0].Alpha})
+		}
 	}
 }
 

@@ -57,9 +57,8 @@ type Plan struct {
 	// never do.
 	SingleRows bool
 
-	// KeptRows is of how many rows, the first ones, an ascent for the backward pass keeps G_i of all steps; those of
-	// the block in which they end may be left out. Of the others they are computed a second time there: the same bits,
-	// for a third more products.
+	// KeptRows is the number of first rows, whole blocks of them, whose G_i of all steps an ascent for the backward
+	// pass keeps. Those of the other rows are computed a second time there: the same bits, for a third more products.
 	KeptRows int
 
 	Flops          float64 // of the products, all steps
@@ -96,7 +95,6 @@ func (m *Mixture) Plan(e *engine.Engine, rows, steps int) Plan {
 // planDense is PlanAscent, with single rows allowed or not.
 func planDense(e *engine.Engine, rows, k, d, steps int, single bool) Plan {
 	p := newPlan(e, ascentFlops(rows, k, d, steps), 4*float64(k)*float64(d)*float64(d))
-	p.KeptRows = keptRows(rows, k, d, steps)
 	if rows == 0 {
 		return p
 	}
@@ -120,6 +118,7 @@ func planDense(e *engine.Engine, rows, k, d, steps int, single bool) Plan {
 	}
 	p.BlockRows = (rows + p.Blocks - 1) / p.Blocks
 	p.SingleRows = single && p.Sharing == ByRows
+	p.KeptRows = wholeBlocks(rows, p.Blocks, keptRows(rows, k, d, steps))
 	return p
 }
 
@@ -180,6 +179,19 @@ var maxKeptG = 1 << 30
 func keptRows(rows, k, d, steps int) int {
 	each := 4 * float64(k) * float64(engine.MostPaddedD(d)) * float64(max(steps, 1)) // may be beyond an int
 	return min(rows, int(float64(maxKeptG)/each))
+}
+
+// wholeBlocks returns how many of the first rows are in blocks that have no others.
+func wholeBlocks(all, blocks, rows int) int {
+	whole := 0
+	for n := range blocks {
+		_, end := engine.Part(all, blocks, n)
+		if end > rows {
+			break
+		}
+		whole = end
+	}
+	return whole
 }
 
 // KeptBytes returns the most bytes of G_i that an ascent keeps for the backward pass if its precisions are
