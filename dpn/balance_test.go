@@ -132,8 +132,8 @@ func TestFor(t *testing.T) {
 		}
 	}
 	c, _ := Preset("robust")
-	if got := c.For(sized(dataset.Vector(4), 150, 3)); got.Components != 18 || got.Rank != 4 {
-		t.Errorf("%d components of rank %d", got.Components, got.Rank)
+	if got := c.For(sized(dataset.Vector(4), 150, 3)); got.Components != 18 || got.Rank != 4 || got.RMS {
+		t.Errorf("%d components of rank %d, rms %v", got.Components, got.Rank, got.RMS)
 	}
 	c, _ = Preset("tabular")
 	if got := c.For(sized(dataset.Vector(4), 150, 3)); got.ValSize != 0 || got.Epochs != 240 {

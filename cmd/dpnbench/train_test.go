@@ -438,5 +438,10 @@ func TestPresetFitsData(t *testing.T) {
 	vectors := []string{"train", "--data", table, "--epochs", "1", "--out", filepath.Join(t.TempDir(), "run")}
 	succeed(t, with(vectors, "--hidden", "8", "--dim", "4", "--overwrite")...)
 	fails(t, with(vectors, "--hidden", "0", "--overwrite"), "--hidden")
+	text = succeed(t, with(vectors, "--preset", "robust", "--rank", "1", "--overwrite")...)
+	if !strings.Contains(text, "without the preset's --rms, which is for images\n") {
+		t.Errorf("robust on vectors:\n%s", text)
+	}
+	fails(t, with(vectors, "--preset", "robust", "--rms", "--overwrite"), "--rms true: expected images with it")
 	fails(t, []string{"train", "--data", dir, "--hidden", "8"}, "--hidden", "extractor mlp")
 }

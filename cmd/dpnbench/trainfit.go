@@ -76,6 +76,7 @@ func (t *training) fitted(data *dataset.Data, flags *pflag.FlagSet) (dpn.Config,
 		"components": func() { c.Components = preset.Components },
 		"rank":       func() { c.Rank = preset.Rank },
 		"val-size":   func() { c.ValSize = preset.ValSize },
+		"rms":        func() { c.RMS = preset.RMS },
 	} {
 		if flags.Changed(name) {
 			keep()
@@ -84,6 +85,9 @@ func (t *training) fitted(data *dataset.Data, flags *pflag.FlagSet) (dpn.Config,
 	if c.Epochs != preset.Epochs && c.MaxUpdates == 0 {
 		t.note("%d epochs instead of the preset's %d, for as many updates as on a large set (--epochs)\n", c.Epochs,
 			preset.Epochs)
+	}
+	if c.RMS != preset.RMS {
+		t.note("without the preset's --rms, which is for images\n")
 	}
 	if c.ValSize != preset.ValSize {
 		t.note("no validation samples, of so few vectors, and so no threshold of unknown ones (--val-size 60)\n")
