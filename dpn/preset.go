@@ -49,7 +49,7 @@ var presets = []PresetInfo{
 		c.Components, c.Steps, c.Form, c.Rank, c.Eps, c.Scale, c.Alpha = 100, 3, potential.FormFlat, 12, 0.25, 1, 0.6
 		c.Init, c.PotentialLR, c.RMS = InitClasswise, 3e-5, true
 	}},
-	{"robust-small", "the same without --rms at about 1 M multiply-adds: 60 components, one step", func(c *Config) {
+	{"robust-small", "robust without --rms, at about 1 M multiply-adds: 60 components, one step", func(c *Config) {
 		c.Components, c.Steps, c.Form, c.Rank, c.Eps, c.Scale, c.Alpha = 60, 1, potential.FormFlat, 10, 0.2, 1, 1
 		c.Init, c.Epochs, c.LR, c.PotentialLR = InitClasswise, 10, 3e-3, 1e-5
 	}},
