@@ -265,6 +265,11 @@ func pause(n int)
 //go:noescape
 func prefetch(x []byte)
 
+// prefetchToWrite is prefetch, and takes the lines from other caches.
+//
+//go:noescape
+func prefetchToWrite(x []byte)
+
 // additions runs rounds of 64 additions to one register, each of which waits for the one before.
 func additions(rounds int)
 

@@ -42,6 +42,7 @@
 //	triadAVX2         dst[j] = fma(a, y[j], x[j]), rounds times
 //	pause             n spin-wait hints
 //	prefetch          prefetches x
+//	prefetchToWrite   the same, to write it
 //	additions         rounds of 64 dependent additions
 
 // tailMasks is eight all-ones words, then eight zeros: the 32 bytes from (8-n)*4 on select the first n
@@ -1272,6 +1273,20 @@ TEXT ·prefetch(SB), NOSPLIT, $0-24
 	JMP  test
 line:
 	PREFETCHT0 (SI)
+	ADDQ $64, SI
+test:
+	CMPQ SI, CX
+	JLO  line
+	RET
+
+// func prefetchToWrite(x []byte)
+TEXT ·prefetchToWrite(SB), NOSPLIT, $0-24
+	MOVQ x_base+0(FP), SI
+	MOVQ x_len+8(FP), CX
+	ADDQ SI, CX
+	JMP  test
+line:
+	BYTE $0x0F; BYTE $0x0D; BYTE $0x0E // PREFETCHW (SI); does nothing on processors without it
 	ADDQ $64, SI
 test:
 	CMPQ SI, CX

@@ -44,6 +44,7 @@
 //	triadNEON         dst[j] = fma(a, y[j], x[j]), rounds times
 //	pause             n spin-wait hints
 //	prefetch          prefetches x
+//	prefetchToWrite   the same, to write it
 //	additions         rounds of 64 dependent additions
 
 // ---------------------------------------------------------------------------------
@@ -1275,6 +1276,20 @@ TEXT ·prefetch(SB), NOSPLIT, $0-24
 	B    test
 line:
 	PRFM (R0), PLDL1KEEP
+	ADD  $64, R0
+test:
+	CMP  R1, R0
+	BLO  line
+	RET
+
+// func prefetchToWrite(x []byte)
+TEXT ·prefetchToWrite(SB), NOSPLIT, $0-24
+	MOVD x_base+0(FP), R0
+	MOVD x_len+8(FP), R1
+	ADD  R0, R1
+	B    test
+line:
+	PRFM (R0), PSTL1KEEP
 	ADD  $64, R0
 test:
 	CMP  R1, R0

@@ -11,6 +11,9 @@ func pause(int) {}
 // prefetch does nothing: Go has no instruction for it.
 func prefetch([]byte) {}
 
+// prefetchToWrite does nothing either.
+func prefetchToWrite([]byte) {}
+
 // additions runs rounds of 64 additions to x, each of which waits for the one before.
 // With two numbers that take turns the compiler merges none.
 func additions(rounds int) { addInTurns(rounds, 1, 2, 3) }

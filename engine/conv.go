@@ -147,51 +147,71 @@ func (e *Engine) panelsAt(arena *arena, c, a *Matrix, b *rowsAt, acc bool) {
 // PatchLists are lists of patches of an array: the index of the first element of each patch, its place,
 // and a factor for it. PoolBackward makes them, AddPatches and SpreadPatches use them.
 type PatchLists struct {
-	at     []int32 // of all lists, room for each
+	at     []int32 // of all lists; those that are made together follow one another, from their part of the memory on
 	v      []float32
-	n      []int // patches in each list
-	room   int
+	lists  []patchList
+	first  int // of the lists, among all that share the memory
+	room   int // for each
 	places int // every place is below
 }
+
+// patchList is a list: patches [begin, end).
+type patchList struct{ begin, end int32 }
 
 // NewPatchLists makes empty lists of places below a bound, in the memory of at and v, which they share
 // evenly. Nobody else may change at while the lists are used.
 func NewPatchLists(lists int, at []int32, v []float32, places int) PatchLists {
 	length("NewPatchLists", "v", len(v), len(at))
-	if lists < 1 || len(at)%lists != 0 || places < 0 || places-1 > math.MaxInt32 {
+	if lists < 1 || len(at)%lists != 0 || max(places-1, len(at)) > math.MaxInt32 || places < 0 {
 		panic(fmt.Sprintf("engine: NewPatchLists: %d lists of places below %d in memory for %d", lists, places,
 			len(at)))
 	}
-	return PatchLists{at: at, v: v, n: make([]int, lists), room: len(at) / lists, places: places}
+	return PatchLists{at: at, v: v, lists: make([]patchList, lists), room: len(at) / lists, places: places}
 }
 
 // Slice returns the lists [lo, hi), in the same memory.
 func (l PatchLists) Slice(lo, hi int) PatchLists {
-	l.at, l.v, l.n = l.at[lo*l.room:hi*l.room], l.v[lo*l.room:hi*l.room], l.n[lo:hi]
+	l.lists, l.first = l.lists[lo:hi], l.first+lo
 	return l
 }
 
 // Lists returns the number of lists.
-func (l PatchLists) Lists() int { return len(l.n) }
+func (l PatchLists) Lists() int { return len(l.lists) }
+
+// list returns the places and factors of a list.
+func (l *PatchLists) list(k int) (at []int32, v []float32) {
+	p := l.lists[k]
+	return l.at[p.begin:p.end], l.v[p.begin:p.end]
+}
 
 // Len returns the number of patches in all lists.
 func (l PatchLists) Len() (n int) {
-	for _, v := range l.n {
-		n += v
+	for _, p := range l.lists {
+		n += int(p.end - p.begin)
 	}
 	return n
+}
+
+// PrefetchToWrite prefetches memory for lists that are about as long as they were.
+func (l PatchLists) PrefetchToWrite() {
+	if n := len(l.lists); n > 0 {
+		begin, end := l.first*l.room, min(int(l.lists[n-1].end)+PoolSlack, (l.first+n)*l.room)
+		PrefetchToWrite(l.at[begin:max(begin, end)])
+		PrefetchToWrite(l.v[begin:max(begin, end)])
+	}
 }
 
 // Fill makes the lists as long as their memory, with the places and factors that it holds. It panics
 // unless the places are below the bound.
 func (l PatchLists) Fill() {
-	for _, p := range l.at {
-		if p < 0 || int(p) >= l.places {
-			panic(fmt.Sprintf("engine: PatchLists.Fill: place %d, expected one below %d", p, l.places))
+	for k := range l.lists {
+		begin := (l.first + k) * l.room
+		l.lists[k] = patchList{int32(begin), int32(begin + l.room)}
+		for _, p := range l.at[begin : begin+l.room] {
+			if p < 0 || int(p) >= l.places {
+				panic(fmt.Sprintf("engine: PatchLists.Fill: place %d, expected one below %d", p, l.places))
+			}
 		}
-	}
-	for i := range l.n {
-		l.n[i] = l.room
 	}
 }
 
@@ -202,9 +222,9 @@ func (l PatchLists) within(call string, m Matrix, b []float32, stride int) (rows
 	if m.CS != 1 && m.Cols > 1 {
 		panic(fmt.Sprintf("engine: %s: the patches have column stride %d, expected 1", call, m.CS))
 	}
-	rows = m.Rows / max(len(l.n), 1)
-	if rows*len(l.n) != m.Rows {
-		panic(fmt.Sprintf("engine: %s: %d rows for %d lists, expected as many for each", call, m.Rows, len(l.n)))
+	rows = m.Rows / max(len(l.lists), 1)
+	if rows*len(l.lists) != m.Rows {
+		panic(fmt.Sprintf("engine: %s: %d rows for %d lists, expected as many for each", call, m.Rows, len(l.lists)))
 	}
 	if rows == 0 || m.Cols == 0 || l.places == 0 {
 		return rows
@@ -229,8 +249,8 @@ func (w *Worker) AddPatches(c Matrix, l PatchLists, b []float32, stride int) {
 		return
 	}
 	step := patchesPerCall(rows, c.Cols)
-	for k, n := range l.n {
-		at, v := l.at[k*l.room:k*l.room+n], l.v[k*l.room:k*l.room+n]
+	for k := range l.lists {
+		at, v := l.list(k)
 		patch := Matrix{Data: c.Data[k*rows*c.RS:], Rows: rows, Cols: c.Cols, RS: c.RS, CS: 1}
 		for len(at) > 0 {
 			n := min(step, len(at))
@@ -257,8 +277,8 @@ func (w *Worker) SpreadPatches(b []float32, l PatchLists, weights Matrix, stride
 		return
 	}
 	step := patchesPerCall(rows, weights.Cols)
-	for k, n := range l.n {
-		at, v := l.at[k*l.room:k*l.room+n], l.v[k*l.room:k*l.room+n]
+	for k := range l.lists {
+		at, v := l.list(k)
 		patch := Matrix{Data: weights.Data[k*rows*weights.RS:], Rows: rows, Cols: weights.Cols, RS: weights.RS, CS: 1}
 		for len(at) > 0 {
 			n := min(step, len(at))
@@ -309,17 +329,17 @@ const PoolSlack = 16
 // There are as many images as lists, one below the other in sums. It adds the gradients to the pixels of
 // sums, and sets the lists to the nonzero ones, in reading order, at the places row*down + column*right.
 func (w *Worker) PoolBackward(l PatchLists, sums Matrix, dy []float32, which []byte, right, down int) {
-	rows, cols := sums.Rows/max(len(l.n), 1), sums.Cols/2
+	rows, cols := sums.Rows/max(len(l.lists), 1), sums.Cols/2
 	n := rows / 2 * cols // of an image
-	length("Worker.PoolBackward", "dy", len(dy), len(l.n)*n)
+	length("Worker.PoolBackward", "dy", len(dy), len(l.lists)*n)
 	length("Worker.PoolBackward", "which", len(which), len(dy))
 	sums.check("Worker.PoolBackward", "sums")
-	if sums.CS != 1 && sums.Cols > 1 || sums.Rows != rows*len(l.n) {
+	if sums.CS != 1 && sums.Cols > 1 || sums.Rows != rows*len(l.lists) {
 		panic(fmt.Sprintf("engine: Worker.PoolBackward: sums has %d rows for %d images and column stride %d, "+
-			"expected as many for each and 1", sums.Rows, len(l.n), sums.CS))
+			"expected as many for each and 1", sums.Rows, len(l.lists), sums.CS))
 	}
 	if len(dy) == 0 {
-		clear(l.n)
+		clear(l.lists)
 		return
 	}
 	if right < 0 || down < 0 || max(right, down) >= l.places || (rows-1)*down+(sums.Cols-1)*right >= l.places {
@@ -327,16 +347,19 @@ func (w *Worker) PoolBackward(l PatchLists, sums Matrix, dy []float32, which []b
 			"below %d", down, right, rows, sums.Cols, l.places))
 	}
 	need("poolBackward", "at", l.room, n+PoolSlack)
-	need("poolBackward", "sums", len(sums.Data), span(len(l.n)*rows, sums.RS, 2*cols))
+	need("poolBackward", "sums", len(sums.Data), span(len(l.lists)*rows, sums.RS, 2*cols))
 	backward := w.e.kern.table.poolBackward
 	if cols > poolCols {
 		backward = poolBackwardGeneric
 	}
 	args := poolBackwardArgs{rows: rows / 2, w: cols, cols: sums.RS, right: right, down: down}
-	for k := range l.n {
-		args.at, args.v = l.at[k*l.room:(k+1)*l.room], l.v[k*l.room:(k+1)*l.room]
+	at := l.first * l.room
+	for k := range l.lists {
+		args.at, args.v = l.at[at:at+l.room], l.v[at:at+l.room]
 		args.sums = sums.Data[k*rows*sums.RS:]
 		args.dy, args.which = dy[k*n:], which[k*n:]
-		l.n[k] = backward(onStack(&args))
+		begin := at
+		at += backward(onStack(&args))
+		l.lists[k] = patchList{int32(begin), int32(at)}
 	}
 }

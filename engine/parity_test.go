@@ -266,6 +266,7 @@ func TestTables(t *testing.T) {
 			kern.fmaPeak(rounds)
 			pause(rounds)
 			prefetch(make([]byte, 100*rounds))
+			prefetchToWrite(make([]byte, 100*rounds))
 		}
 	}
 }

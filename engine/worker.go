@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"runtime"
+	"unsafe"
 )
 
 // Work of less than wakeThreshold microseconds wakes no thread, because waking takes several
@@ -171,6 +172,15 @@ func (w *Worker) Transpose(dst, x Matrix) {
 	}
 }
 
-// Prefetch loads up to 4 KiB of x into the first-level cache without waiting for them: of what is soon read from places
-// where the processor does not expect it.
-func (w *Worker) Prefetch(x []byte) { prefetch(x[:min(len(x), 4<<10)]) }
+// Prefetch loads x into the first-level cache without waiting for it: what is soon read from places where the processor
+// does not expect it, and of which there is little.
+func Prefetch[T float32 | int32 | byte](x []T) { prefetch(bytesOf(x)) }
+
+// PrefetchToWrite is Prefetch of what is soon written. It takes x from the caches of other threads that have read it: a
+// write that must do so holds up those after it.
+func PrefetchToWrite[T float32 | int32 | byte](x []T) { prefetchToWrite(bytesOf(x)) }
+
+// bytesOf returns the memory of x.
+func bytesOf[T float32 | int32 | byte](x []T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), len(x)*int(unsafe.Sizeof(*new(T))))
+}

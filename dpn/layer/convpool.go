@@ -53,7 +53,6 @@ type poolRun struct {
 	y, x, dy, dx engine.Matrix
 	which        []byte // nil outside training
 	first, end   int    // images
-	kept         int    // images whose lists are kept
 	pieces       int
 }
 
@@ -97,9 +96,14 @@ func (l *ConvPool) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 	l.run = poolRun{}
 }
 
-// take pools image i of the forward pass.
+// take pools image i of the forward pass, and prefetches where the next one goes: other threads may have read what is
+// there.
 func (l *ConvPool) take(t *engine.Worker, i int, c engine.Matrix) {
 	y, n := l.run.y.Data, l.run.y.Cols/l.out
+	if next := (i + 1) * l.run.y.Cols; next < len(y) && l.run.which != nil {
+		engine.PrefetchToWrite(y[next : next+l.run.y.Cols])
+		engine.PrefetchToWrite(l.run.which[next : next+l.run.y.Cols])
+	}
 	for o := range l.out {
 		image := engine.Matrix{Data: c.Row(o), Rows: l.w.outRows(), Cols: l.w.outCols(), RS: l.w.stride(), CS: 1}
 		first := i*l.run.y.Cols + o*n
@@ -138,13 +142,15 @@ func (l *ConvPool) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 	rows, cols := l.spacing()
 	clear(engine.Grow(&l.spaced, l.out*rows*cols))
 	clear(engine.Grow(&l.db, l.out))
-	l.run = poolRun{x: x, dy: dy, dx: dx, kept: 1, pieces: min(e.Threads(), l.out)} // each piece reads all images
+	// Each piece reads all images. Without dx, it has the lists of one image, of which it uses those of its channels.
+	l.run = poolRun{x: x, dy: dy, dx: dx, pieces: min(e.Threads(), l.out)}
+	kept := l.run.pieces // images whose lists are kept
 	if dx.Data != nil {
-		l.run.kept = most
-		w.interleaveWeights(engine.Grow(&l.weights, len(l.Weight.Data)), l.Weight.Data, false)
+		kept = most
+		w.interleaveWeights(engine.Grow(&l.weights, len(l.Weight.Data)), l.Weight.Data)
 	}
-	l.growLists(l.run.kept * l.out)
-	clear(engine.Grow(&l.dw, l.out*w.taps()))
+	l.growLists(kept * l.out)
+	clear(engine.Grow(&l.dw, l.out*w.kernel*w.gradientLD()))
 	for first := 0; first < x.Rows; first += most {
 		n := min(most, x.Rows-first)
 		l.run.first, l.run.end = first, first+n
@@ -156,7 +162,7 @@ func (l *ConvPool) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 		}
 	}
 	l.run = poolRun{}
-	w.interleaveWeights(l.Weight.Grad, l.dw, true)
+	w.separateWeights(l.Weight.Grad, l.dw)
 	for o, v := range l.db {
 		l.Bias.Grad[o] = float32(v)
 	}
@@ -164,7 +170,7 @@ func (l *ConvPool) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 
 // spacing returns the rows and columns of a channel of l.spaced. Rows are padded to whole vectors of 16, because a
 // load soon after a masked store stalls.
-func (l *ConvPool) spacing() (rows, cols int) { return l.w.outRows(), (l.w.outCols() + 15) / 16 * 16 }
+func (l *ConvPool) spacing() (rows, cols int) { return l.w.outRows(), wholeLines(l.w.outCols()) }
 
 // interleaveImages interleaves images from l.run.first + lo on.
 func (l *ConvPool) interleaveImages(t *engine.Worker, lo, hi int) {
@@ -176,14 +182,25 @@ func (l *ConvPool) interleaveImages(t *engine.Worker, lo, hi int) {
 
 // backwardChannels computes the gradients of the weights and biases of pieces of the channels, and their lists.
 func (l *ConvPool) backwardChannels(t *engine.Worker, lo, hi int) {
-	lo, hi = l.out*lo/l.run.pieces, l.out*hi/l.run.pieces
-	w, r, taps, size := &l.w, &l.run, l.w.taps(), l.w.interleaved()
+	w, r, size := &l.w, &l.run, l.w.interleaved()
+	piece := lo
+	lo, hi = l.out*lo/r.pieces, l.out*hi/r.pieces
 	rows, cols := l.spacing()
-	gradient := engine.View(l.dw[lo*taps:hi*taps], (hi-lo)*w.kernel, w.patchCols())
+	gradient := engine.View(l.dw, l.out*w.kernel, w.gradientLD()).Slice(lo*w.kernel, hi*w.kernel, 0, w.patchCols())
 	sums := engine.View(l.spaced, l.out*rows, cols).Slice(lo*rows, hi*rows, 0, w.outCols())
 	n := r.dy.Cols / l.out
 	for i := r.first; i < r.end; i++ {
-		lists := l.lists.Slice((i-r.first)%r.kept*l.out+lo, (i-r.first)%r.kept*l.out+hi)
+		at := piece // among the images whose lists are kept
+		if r.dx.Data != nil {
+			at = i - r.first
+		}
+		lists := l.lists.Slice(at*l.out+lo, at*l.out+hi)
+		if next := i + 1; next < r.end {
+			engine.Prefetch(l.images[(next-r.first)*size : (next-r.first+1)*size])
+			if r.dx.Data != nil {
+				l.lists.Slice((at+1)*l.out+lo, (at+1)*l.out+hi).PrefetchToWrite()
+			}
+		}
 		which := l.which[i*r.dy.Cols:][lo*n : hi*n]
 		t.PoolBackward(lists, sums, r.dy.Row(i)[lo*n:hi*n], which, w.place(0, 1), w.place(1, 0))
 		t.AddPatches(gradient, lists, l.images[(i-r.first)*size:(i-r.first+1)*size+panelCols], w.patchStride())
@@ -210,13 +227,13 @@ func (l *ConvPool) backwardImages(t *engine.Worker, lo, hi int) {
 	}
 }
 
-// growLists makes room for n lists.
+// growLists makes room for n lists, each from a cache line on: pieces, which run beside each other, share none.
 func (l *ConvPool) growLists(n int) {
 	if l.lists.Lists() >= n {
 		return
 	}
 	w := &l.w
-	room := n * (w.outRows()/2*(w.outCols()/2) + engine.PoolSlack)
+	room := n * wholeLines(w.outRows()/2*(w.outCols()/2)+engine.PoolSlack)
 	l.lists = engine.NewPatchLists(n, make([]int32, room), make([]float32, room),
 		w.place(w.outRows()-1, w.outCols()-1)+1)
 }

@@ -149,21 +149,32 @@ func (w *window) biasedWeights(memory *[]float32, weights, bias []float32) engin
 	return biased
 }
 
-// interleaveWeights copies the weights of some output channels to to in the order of interleaved
-// images or, with back, in the opposite direction.
-func (w *window) interleaveWeights(to, weights []float32, back bool) {
+// interleaveWeights copies the weights of some output channels to to in the order of interleaved images.
+func (w *window) interleaveWeights(to, weights []float32) {
 	area := w.kernel * w.kernel
 	for o := 0; o < len(weights); o += w.taps() {
 		for k := range w.taps() {
-			separate, interleaved := o+k, o+k%area*w.channels+k/area
-			if back {
-				to[separate] = weights[interleaved]
-			} else {
-				to[interleaved] = weights[separate]
-			}
+			to[o+k%area*w.channels+k/area] = weights[o+k]
 		}
 	}
 }
+
+// separateWeights is its inverse for the gradient, whose rows are gradientLD apart.
+func (w *window) separateWeights(to, gradient []float32) {
+	area, ld := w.kernel*w.kernel, w.gradientLD()
+	for o := range len(to) / w.taps() {
+		for k := range w.taps() {
+			u, v := k%area/w.kernel, k%w.kernel
+			to[o*w.taps()+k] = gradient[(o*w.kernel+u)*ld+v*w.channels+k/area]
+		}
+	}
+}
+
+// gradientLD is how far the rows of a gradient of interleaved weights are apart.
+func (w *window) gradientLD() int { return wholeLines(w.patchCols()) }
+
+// wholeLines rounds n numbers of four bytes up to whole cache lines.
+func wholeLines(n int) int { return (n + 15) / 16 * 16 }
 
 // convolution convolves images, one by one on several threads.
 type convolution struct {
