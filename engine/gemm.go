@@ -3,8 +3,11 @@ package engine
 import "fmt"
 
 const (
-	directRows = 12      // with at most as many rows, packing B costs more than it saves
-	packFloats = 4 << 20 // B is packed in blocks of columns of about this size
+	// With at most so many rows of C, packing B costs more than it saves, and with so many where the rows of B fall into
+	// few sets of the first-level cache.
+	directRows      = 96
+	directConflicts = 12
+	packFloats      = 4 << 20 // B is packed in blocks of columns of about this size
 )
 
 // MatMul sets C = A B, or C = C + A B when acc is set. Every element is one chain of
@@ -48,7 +51,7 @@ func (e *Engine) matMul(c, a, b Matrix, acc bool) {
 	if c.Rows == 0 || c.Cols == 0 {
 		return
 	}
-	if b.CS == 1 && c.Rows <= directRows {
+	if b.CS == 1 && c.Rows <= directRows && (c.Rows <= directConflicts || !conflicts(2*b.RS)) {
 		e.matMulOperand(c, a, operand{direct: b}, acc)
 		return
 	}
