@@ -77,10 +77,11 @@ func (p *Packed) SetSymmetricSum(w *Worker, slot int, a []float32) {
 			}
 			for r0 := k0; r0 < k1; r0 += side {
 				rows := min(side, k1-r0)
-				p.kern.transpose(tile, side, a[j0*d+r0:], d, n, rows)
-				for r := range rows {
-					p.kern.add(dst[(r0-k0+r)*nr:][:n], a[(r0+r)*d+j0:], tile[r*side:])
-				}
+				minus := tile[:rows*n] // all rows at a time, by subtraction, which has the bits of the sum
+				p.kern.transpose(minus, n, a[j0*d+r0:], d, n, rows)
+				p.kern.scale(minus, -1, minus)
+				p.kern.subRows(&subRowsArgs{dst: dst[(r0-k0)*nr:], ds: nr, x: a[r0*d+j0:], xs: d, y: minus, ys: n,
+					rows: rows, n: n})
 			}
 		}
 	}
