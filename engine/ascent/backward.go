@@ -294,9 +294,7 @@ func (j *vjpJob) step(worker *engine.Worker, t, r0, r1 int, total, g engine.Matr
 	p, m, tr := j.p, j.p.m, j.tr
 	rows, d := r1-r0, m.D
 	v, u := j.v.Slice(r0, r1, 0, d), tr.block(tr.u, d, t, r0, r1)
-	for b := range rows {
-		worker.Scale(u.Row(b), j.alpha, v.Row(b))
-	}
+	scaleRows(worker, u, j.alpha, v)
 	x := p.block(worker, slotPadded, tr.XAt(t).Slice(r0, r1, 0, d))
 	r := tr.RAt(t).Slice(0, m.K, r0, r1)
 	s := engine.Matrix{Data: tr.t[tr.pair(t, 0)+r0:], Rows: m.K, Cols: rows, RS: tr.stride, CS: 1}
@@ -326,27 +324,47 @@ func (j *vjpJob) step(worker *engine.Worker, t, r0, r1 int, total, g engine.Matr
 		worker.QuadFormVJP(slotW, total, &in, f.P, i > 0, tr.prefetchG(t-1, i, r0, r1))
 	}
 	total.Cols = d
-	for b := range rows {
-		addVJP(worker, v.Row(b), total.Row(b))
+	addVJP(worker, v, total)
+	flushTiny(v)
+}
+
+// addVJP adds the sum over all components to V. The chains of total end with -0 if their products underflow, unless
+// another component adds zeros: that may not show.
+func addVJP(worker *engine.Worker, v, total engine.Matrix) {
+	v, total = oneRow(v, total)
+	for b := range v.Rows {
+		worker.Add(v.Row(b), v.Row(b), total.Row(b))
+		worker.Shift(v.Row(b), 0, v.Row(b))
 	}
 }
 
-// addVJP adds the sum over all components to a row of V. The chains of total end with -0 if their products
-// underflow, unless another component adds zeros: that may not show.
-func addVJP(worker *engine.Worker, v, total []float32) {
-	worker.Add(v, v, total)
-	worker.Shift(v, 0, v)
-	flushTiny(v)
+// scaleRows sets dst = a*x.
+func scaleRows(worker *engine.Worker, dst engine.Matrix, a float32, x engine.Matrix) {
+	dst, x = oneRow(dst, x)
+	for b := range dst.Rows {
+		worker.Scale(dst.Row(b), a, x.Row(b))
+	}
+}
+
+// oneRow returns x and y as matrices of one row, for fewer calls, if the rows of both follow one another.
+func oneRow(x, y engine.Matrix) (engine.Matrix, engine.Matrix) {
+	if x.RS == x.Cols && y.RS == y.Cols {
+		n := x.Rows * x.Cols
+		return asRow(x.Data[:n]), asRow(y.Data[:n])
+	}
+	return x, y
 }
 
 // flushBelow is the size below which dL/dx_t counts as 0.
 const flushBelow = 0x1p-100
 
-// flushTiny sets a row of V to 0 if no element of it reaches flushBelow. Near a fixed point dL/dx_t shrinks by a
+// flushTiny sets rows of V to 0 if no element of them reaches flushBelow. Near a fixed point dL/dx_t shrinks by a
 // factor a step. If that is above 1/2, rounding keeps it from ever reaching 0, and arithmetic with the subnormal
 // numbers at which it stops is tens of times slower. 2^-100 is far below what an update of Adam can show.
-func flushTiny(v []float32) {
-	if allBelow(flushBelow, v) { // NaN stays
-		clear(v)
+func flushTiny(v engine.Matrix) {
+	for b := range v.Rows {
+		if row := v.Row(b); allBelow(flushBelow, row) { // NaN stays
+			clear(row)
+		}
 	}
 }

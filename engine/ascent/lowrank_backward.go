@@ -116,9 +116,7 @@ func (j *lowRankVJPJob) step(worker *engine.Worker, block *lowRankBlock, t, r0, 
 	if j.byPairs {
 		u = tr.block(tr.u, d, t, r0, r1)
 	}
-	for b := range rows {
-		worker.Scale(u.Row(b), j.alpha, v.Row(b))
-	}
+	scaleRows(worker, u, j.alpha, v)
 	z := tr.block(tr.z, kr, t, r0, r1)
 	res := tr.RAt(t).Slice(0, k, r0, r1)
 	s := engine.Matrix{Data: tr.t[t*k*tr.Rows+r0:], Rows: k, Cols: rows, RS: tr.Rows, CS: 1}
@@ -160,8 +158,8 @@ func (j *lowRankVJPJob) step(worker *engine.Worker, block *lowRankBlock, t, r0, 
 		worker.Multiply(byX.Row(b), byX.Row(b), x.Row(b))
 		worker.Add(total, total, byX.Row(b))
 		worker.Add(v, v, total)
-		flushTiny(v)
 	}
+	flushTiny(v)
 }
 
 // vjpByPanels adds to v, panel by panel, so that all of one stays in the first-level cache,
@@ -188,9 +186,7 @@ func (l *lowRank) vjpByPanels(worker *engine.Worker, o *sumOperands, r0 int, vjp
 		worker.SubRows(to, to, engine.Matrix{Data: total, Rows: v.Rows, Cols: cols, RS: nr, CS: 1})
 		worker.Yield(2 * n * vjp.Cols)
 	}
-	for b := range v.Rows {
-		flushTiny(v.Row(b))
-	}
+	flushTiny(v)
 }
 
 // slopes sets byX = U*X, y = [U F^T | U (-w*mu)^T + (U*X) w^T] and s_i of all components (k x rows). X, which

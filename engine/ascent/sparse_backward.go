@@ -139,9 +139,8 @@ func (j *sparseVJPJob) Run(worker *engine.Worker, task int) {
 			j.addGroup(worker, rec, t, pairs[lo:hi], total)
 			lo = hi
 		}
-		for p := range n {
-			addVJP(worker, v.Row(p), total.Row(p))
-		}
+		addVJP(worker, v, total)
+		flushTiny(v)
 	}
 	for p, b := range rec.rows {
 		copy(j.v.Row(int(b)), v.Row(p))
