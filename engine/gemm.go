@@ -3,8 +3,8 @@ package engine
 import "fmt"
 
 const (
-	// With at most so many rows of C, packing B costs more than it saves, and with so many where the rows of B fall into
-	// few sets of the first-level cache.
+	// With at most so many rows of C, packing B costs more than it saves, and with so many where the rows of B fall
+	// into few sets of the first-level cache.
 	directRows      = 96
 	directConflicts = 12
 	packFloats      = 4 << 20 // B is packed in blocks of columns of about this size

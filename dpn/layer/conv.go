@@ -110,11 +110,11 @@ func (l *Conv) backwardShare(t *engine.Worker, lo, hi int) {
 	lo, hi = l.out*lo/l.pieces, l.out*hi/l.pieces
 	taps, positions := l.w.taps(), l.w.positions()
 	gradient := engine.View(l.Weight.Grad[lo*taps:hi*taps], hi-lo, taps)
-	patches := engine.View(t.Floats(positions*taps), positions, taps)
+	patches := engine.View(t.Floats(taps*positions), taps, positions)
 	for i := range l.x.Rows {
 		l.w.patches(patches, l.x.Row(i))
 		dz := engine.View(l.dy.Row(i)[lo*positions:hi*positions], hi-lo, positions)
-		t.MatMul(gradient, dz, patches, true)
+		t.MatMul(gradient, dz, patches.T(), true)
 		for o := range hi - lo {
 			l.db[lo+o] += t.Sum64(dz.Row(o))
 		}

@@ -147,7 +147,7 @@ var pooledSizes = [][6]int{
 
 // convSizes lists the same of convolutions without pooling.
 var convSizes = [][6]int{{1, 8, 8, 8, 3, 0}, {2, 7, 9, 3, 3, 1}, {3, 6, 5, 16, 4, 0}, {1, 1, 3, 33, 1, 0},
-	{2, 3, 2, 2, 5, 4}}
+	{2, 3, 2, 2, 5, 4}, {2, 1, 1, 3, 5, 2}}
 
 func conv64(s [6]int) oracle {
 	return func(x []float64, n int, p [][]float64) []float64 {

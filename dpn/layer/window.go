@@ -118,18 +118,22 @@ func (w *window) separate(t *engine.Worker, image, from, work []float32) {
 	t.Transpose(engine.View(image, w.channels, pixels), engine.View(work, pixels, w.channels))
 }
 
-// patches sets the rows of to to the patches under the kernel at all positions, tap by tap.
+// patches sets row k of to to what is under tap k of the kernel at all positions.
 func (w *window) patches(to engine.Matrix, image []float32) {
+	n := w.outCols()
 	for k := range w.taps() {
 		c, u, v := k/(w.kernel*w.kernel), k/w.kernel%w.kernel-w.padding, k%w.kernel-w.padding
+		// Of the positions in a row, [first, end) lie within the image: none where it is narrower than the padding.
+		first := min(max(-v, 0), n)
+		end := max(min(n, w.cols-v), first)
 		for i := range w.outRows() {
-			r := i + u
-			for j := range w.outCols() {
-				value := float32(0)
-				if x := j + v; r >= 0 && r < w.rows && x >= 0 && x < w.cols {
-					value = image[(c*w.rows+r)*w.cols+x]
-				}
-				to.Set(i*w.outCols()+j, k, value)
+			row := to.Row(k)[i*n : (i+1)*n]
+			if r := i + u; r < 0 || r >= w.rows || first == end {
+				clear(row)
+			} else {
+				clear(row[:first])
+				copy(row[first:end], image[(c*w.rows+r)*w.cols+first+v:])
+				clear(row[end:])
 			}
 		}
 	}
