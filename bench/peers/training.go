@@ -60,13 +60,14 @@ func training(ctx context.Context, s *settings) error {
 func trainingOf(ctx context.Context, s *settings, dir string, peers []*child, data *dataset.Data,
 	preset string) error {
 	path := filepath.Join(dir, "model.safetensors")
-	c, err := prepareModel(ctx, s, data, preset, path)
+	trained, err := prepareModel(ctx, s, data, preset, path)
 	if err != nil {
 		return err
 	}
+	c := trained.Config
 	fmt.Printf("\npreset %s after %d updates on digits: d %d, k %d, n %d, precisions %s, batch %d\n", preset,
 		updatesBefore, c.Dim, c.Components, c.Steps, c.Form, c.Batch)
-	if err := writeImages(filepath.Join(dir, "inputs"), c, data); err != nil {
+	if err := writeImages(filepath.Join(dir, "inputs"), trained, data); err != nil {
 		return err
 	}
 	var contend []contender // training ours and theirs, forward ours and theirs, by threads
@@ -115,34 +116,42 @@ func trainingOf(ctx context.Context, s *settings, dir string, peers []*child, da
 }
 
 // prepareModel trains a network of the preset a little, and saves it.
-func prepareModel(ctx context.Context, s *settings, data *dataset.Data, preset, path string) (dpn.Config, error) {
+func prepareModel(ctx context.Context, s *settings, data *dataset.Data, preset, path string) (*dpn.Model, error) {
 	c, err := dpn.Preset(preset)
 	if err != nil {
-		return c, err
+		return nil, err
 	}
 	c.MaxUpdates, c.Epochs, c.ValSize = updatesBefore, updatesBefore, 0
 	m, err := dpn.New(c, data)
 	if err != nil {
-		return c, err
+		return nil, err
 	}
 	e, err := engine.New(engine.WithTier(s.tier))
 	if err != nil {
-		return c, err
+		return nil, err
 	}
 	defer e.Close()
 	if _, err := m.Fit(ctx, e, data.Train, dpn.FitOptions{}); err != nil {
-		return c, err
+		return nil, err
 	}
-	return m.Config, m.Save(path)
+	return m, m.Save(path)
 }
 
-// writeImages writes the first minibatch: s0, eps, normalised pixels, labels.
-func writeImages(path string, c dpn.Config, data *dataset.Data) error {
-	table, set := data.Norm.Table(0), data.Train.Slice(0, c.Batch)
-	all := []float32{float32(c.Scale), float32(c.Eps)}
-	for _, v := range set.Pixels {
-		all = append(all, table[v])
+// writeImages writes the first minibatch: s0, eps, images as the network takes them in, labels.
+func writeImages(path string, m *dpn.Model, data *dataset.Data) error {
+	e, err := engine.New(engine.WithThreads(1))
+	if err != nil {
+		return err
 	}
+	defer e.Close()
+	c, set := m.Config, data.Train.Slice(0, m.Config.Batch)
+	at := make([]int32, set.Len())
+	for i := range at {
+		at[i] = int32(i)
+	}
+	x := engine.NewMatrix(set.Len(), set.Shape.Len())
+	m.Input(set)(e, x, at)
+	all := append([]float32{float32(c.Scale), float32(c.Eps)}, x.Data...)
 	for _, l := range set.Labels {
 		all = append(all, float32(l))
 	}
