@@ -82,9 +82,7 @@ func (p *input) rows(w *engine.Worker, lo, hi int) {
 			continue
 		}
 		if next := b + prefetched; p.at != nil && next < hi {
-			const most = 4 << 10 // bytes
-			image := p.set.Image(int(p.at[next]))
-			engine.Prefetch(image[:min(len(image), most)])
+			engine.Prefetch(p.set.Image(int(p.at[next])))
 		}
 		image := p.set.Image(i)
 		plane := len(image) / len(p.tables)

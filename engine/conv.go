@@ -145,9 +145,10 @@ func (e *Engine) panelsAt(arena *arena, c, a *Matrix, b *rowsAt, acc bool) {
 }
 
 // PatchLists are lists of patches of an array: the index of the first element of each patch, its place,
-// and a factor for it. PoolBackward makes them, AddPatches and SpreadPatches use them.
+// and a factor for it. PoolBackward makes them, AddPatches and SpreadPatches use them. The lists of one PoolBackward
+// follow one another in memory, from where the room of the first begins: they are made anew together, too.
 type PatchLists struct {
-	at     []int32 // of all lists; those that are made together follow one another, from their part of the memory on
+	at     []int32 // of all lists
 	v      []float32
 	lists  []patchList
 	first  int // of the lists, among all that share the memory
@@ -156,13 +157,13 @@ type PatchLists struct {
 }
 
 // patchList is a list: patches [begin, end).
-type patchList struct{ begin, end int32 }
+type patchList struct{ begin, end int }
 
 // NewPatchLists makes empty lists of places below a bound, in the memory of at and v, which they share
 // evenly. Nobody else may change at while the lists are used.
 func NewPatchLists(lists int, at []int32, v []float32, places int) PatchLists {
 	length("NewPatchLists", "v", len(v), len(at))
-	if lists < 1 || len(at)%lists != 0 || max(places-1, len(at)) > math.MaxInt32 || places < 0 {
+	if lists < 1 || len(at)%lists != 0 || places < 0 || places-1 > math.MaxInt32 {
 		panic(fmt.Sprintf("engine: NewPatchLists: %d lists of places below %d in memory for %d", lists, places,
 			len(at)))
 	}
@@ -187,15 +188,15 @@ func (l *PatchLists) list(k int) (at []int32, v []float32) {
 // Len returns the number of patches in all lists.
 func (l PatchLists) Len() (n int) {
 	for _, p := range l.lists {
-		n += int(p.end - p.begin)
+		n += p.end - p.begin
 	}
 	return n
 }
 
-// PrefetchToWrite prefetches memory for lists that are about as long as they were.
+// PrefetchToWrite prefetches the memory of lists of one PoolBackward, for others that are about as long.
 func (l PatchLists) PrefetchToWrite() {
 	if n := len(l.lists); n > 0 {
-		begin, end := l.first*l.room, min(int(l.lists[n-1].end)+PoolSlack, (l.first+n)*l.room)
+		begin, end := l.first*l.room, min(l.lists[n-1].end+PoolSlack, (l.first+n)*l.room)
 		PrefetchToWrite(l.at[begin:max(begin, end)])
 		PrefetchToWrite(l.v[begin:max(begin, end)])
 	}
@@ -206,7 +207,7 @@ func (l PatchLists) PrefetchToWrite() {
 func (l PatchLists) Fill() {
 	for k := range l.lists {
 		begin := (l.first + k) * l.room
-		l.lists[k] = patchList{int32(begin), int32(begin + l.room)}
+		l.lists[k] = patchList{begin, begin + l.room}
 		for _, p := range l.at[begin : begin+l.room] {
 			if p < 0 || int(p) >= l.places {
 				panic(fmt.Sprintf("engine: PatchLists.Fill: place %d, expected one below %d", p, l.places))
@@ -327,7 +328,8 @@ const PoolSlack = 16
 
 // PoolBackward passes the gradients dy of outputs of ReLUPool to the pixels that they selected (which).
 // There are as many images as lists, one below the other in sums. It adds the gradients to the pixels of
-// sums, and sets the lists to the nonzero ones, in reading order, at the places row*down + column*right.
+// sums, and sets the lists to the nonzero ones, in reading order, at the places row*down + column*right. Lists
+// that were made together with some of l, and are not in l, are then undefined.
 func (w *Worker) PoolBackward(l PatchLists, sums Matrix, dy []float32, which []byte, right, down int) {
 	rows, cols := sums.Rows/max(len(l.lists), 1), sums.Cols/2
 	n := rows / 2 * cols // of an image
@@ -360,6 +362,6 @@ func (w *Worker) PoolBackward(l PatchLists, sums Matrix, dy []float32, which []b
 		args.dy, args.which = dy[k*n:], which[k*n:]
 		begin := at
 		at += backward(onStack(&args))
-		l.lists[k] = patchList{int32(begin), int32(at)}
+		l.lists[k] = patchList{begin, at}
 	}
 }

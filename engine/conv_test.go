@@ -2,7 +2,10 @@ package engine
 
 import (
 	"math"
+	"slices"
 	"testing"
+
+	"dpnbench/engine/num"
 )
 
 // patchAt is a list of one patch.
@@ -82,6 +85,51 @@ func TestPoolBackwardNegativeZero(t *testing.T) {
 			for i, s := range sums.Data {
 				if math.Float32bits(s) != 1<<31 {
 					t.Errorf("%v, %d pixels: sum %d is %v, expected -0", tier, w, i, s)
+				}
+			}
+		}
+	}
+}
+
+// TestListsTogether checks that lists that are made together are those that are made one by one, and that they write
+// to their own memory only.
+func TestListsTogether(t *testing.T) {
+	const rows, down, lists = 3, 100, 4
+	for _, tier := range Available() {
+		e := newTestEngine(t, WithTier(tier), WithThreads(1))
+		for _, w := range []int{1, 9, 16, 17} {
+			rand, room := num.NewRand(uint64(w), 1), rows*w+PoolSlack
+			sums, dy, which := NewMatrix(2*2*rows, 2*w), make([]float32, 2*rows*w), make([]byte, 2*rows*w)
+			rand.Normal(dy)
+			for i := range which {
+				which[i] = byte(rand.Intn(NoPixel + 1))
+			}
+			at, v := make([]int32, lists*room), make([]float32, lists*room)
+			for i := range at {
+				at[i], v[i] = -7, -7
+			}
+			all := NewPatchLists(lists, at, v, 1000)
+			e.Parallel(1, 0, 0, func(worker *Worker, _, _ int) {
+				for range 2 {
+					together := all.Slice(1, 3)
+					worker.PoolBackward(together, sums, dy, which, 1, down)
+					together.PrefetchToWrite()
+					for k := range 2 {
+						single := NewPatchLists(1, make([]int32, room), make([]float32, room), 1000)
+						lo, hi := k*rows*w, (k+1)*rows*w
+						worker.PoolBackward(single, NewMatrix(2*rows, 2*w), dy[lo:hi], which[lo:hi], 1, down)
+						gotAt, gotV := together.list(k)
+						wantAt, wantV := single.list(0)
+						if !slices.Equal(gotAt, wantAt) || !slices.Equal(gotV, wantV) {
+							t.Errorf("%v, %d pixels: list %d is %v %v, expected %v %v", tier, w, k, gotAt, gotV,
+								wantAt, wantV)
+						}
+					}
+				}
+			})
+			for i := range at {
+				if outside := i < room || i >= 3*room; outside && (at[i] != -7 || v[i] != -7) {
+					t.Errorf("%v, %d pixels: element %d was written, outside [%d, %d)", tier, w, i, room, 3*room)
 				}
 			}
 		}

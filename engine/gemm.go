@@ -3,10 +3,8 @@ package engine
 import "fmt"
 
 const (
-	// With at most so many rows of C, packing B costs more than it saves, and with so many where the rows of B fall
-	// into few sets of the first-level cache.
-	directRows      = 96
-	directConflicts = 12
+	directRows      = 96      // with at most so many rows of C, packing B costs more than it saves
+	directConflicts = 12      // the same where the rows of B fall into few sets of the first-level cache
 	packFloats      = 4 << 20 // B is packed in blocks of columns of about this size
 )
 
@@ -51,6 +49,7 @@ func (e *Engine) matMul(c, a, b Matrix, acc bool) {
 	if c.Rows == 0 || c.Cols == 0 {
 		return
 	}
+	// Half the stride of a conflict, which leaves two lines a set, is too little, too.
 	if b.CS == 1 && c.Rows <= directRows && (c.Rows <= directConflicts || !conflicts(2*b.RS)) {
 		e.matMulOperand(c, a, operand{direct: b}, acc)
 		return

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"math"
 	"testing"
 )
 
@@ -71,5 +72,62 @@ func TestUnevenPanels(t *testing.T) {
 			t.Errorf("%v: %d x %d tasks, expected 2 x 8", tier, e.gemm.rowTasks, e.gemm.colTasks)
 		}
 		equalBits(t, tier.String(), got.Data, want.Data)
+	}
+}
+
+// TestFewRows checks that products have the bits of those with a packed B on both sides of the numbers of rows up to
+// which B is read as it lies, for strides of B that conflict, half conflict, and do not.
+func TestFewRows(t *testing.T) {
+	for _, tier := range Available() {
+		for _, threads := range []int{1, 2} {
+			e := newTestEngine(t, WithTier(tier), WithThreads(threads), WithEagerThreads())
+			e.kern = smallBlocks(e.kern)
+			cols := 2*e.kern.nr + 5
+			for _, stride := range []int{cols, conflictStride / 2, conflictStride} {
+				for _, inner := range []int{5, e.kern.kc + 9} {
+					b := points(inner, max(stride, cols)).Slice(0, inner, 0, cols)
+					packed := e.Pack(nil, b)
+					for _, rows := range []int{directConflicts, directConflicts + 1, directRows, directRows + 1} {
+						a, want, got := points(rows, inner), NewMatrix(rows, cols), NewMatrix(rows, cols)
+						e.MatMulPacked(want, a, packed, false)
+						e.MatMul(got, a, b, false)
+						what := fmt.Sprintf("%v, %d threads, stride %d: %d x %d", tier, threads, b.RS, rows, inner)
+						equalBits(t, what, got.Data, want.Data)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestSymmetricSum checks that a + a^T is packed as any matrix is, with zeros and infinities of both signs.
+func TestSymmetricSum(t *testing.T) {
+	inf, zero := float32(math.Inf(1)), float32(math.Copysign(0, -1))
+	for _, tier := range Available() {
+		e := newTestEngine(t, WithTier(tier), WithThreads(1))
+		e.kern = smallBlocks(e.kern)
+		for _, d := range []int{1, 15, 33, 64, e.kern.kc + 7} {
+			a, sum := points(d, d), NewMatrix(d, d)
+			for i := 0; i < d*d; i += 3 {
+				a.Data[i] = []float32{0, zero, inf, -inf}[i/3%4]
+			}
+			for i := range d {
+				for j := range d {
+					sum.Set(i, j, a.At(i, j)+a.At(j, i))
+				}
+			}
+			e.Parallel(1, 0, 0, func(w *Worker, _, _ int) {
+				var got, want Packed
+				got.In(w, 0, d, d)
+				got.SetSymmetricSum(w, 1, a.Data)
+				want.In(w, 2, d, d)
+				want.Fill(sum)
+				for i, v := range want.data {
+					if g := got.data[i]; math.Float32bits(g) != math.Float32bits(v) && (g == g || v == v) {
+						t.Fatalf("%v, d %d: element %d is %v, expected %v", tier, d, i, g, v)
+					}
+				}
+			})
+		}
 	}
 }

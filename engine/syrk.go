@@ -77,7 +77,7 @@ func (p *Packed) SetSymmetricSum(w *Worker, slot int, a []float32) {
 			}
 			for r0 := k0; r0 < k1; r0 += side {
 				rows := min(side, k1-r0)
-				minus := tile[:rows*n] // all rows at a time, by subtraction, which has the bits of the sum
+				minus := tile[:rows*n] // a kernel subtracts rows, none adds them; x - (-y) has the bits of x + y
 				p.kern.transpose(minus, n, a[j0*d+r0:], d, n, rows)
 				p.kern.scale(minus, -1, minus)
 				p.kern.subRows(&subRowsArgs{dst: dst[(r0-k0)*nr:], ds: nr, x: a[r0*d+j0:], xs: d, y: minus, ys: n,

@@ -172,15 +172,16 @@ func (w *Worker) Transpose(dst, x Matrix) {
 	}
 }
 
-// Prefetch loads x into the first-level cache without waiting for it: what is soon read from places where the processor
-// does not expect it, and of which there is little.
-func Prefetch[T float32 | int32 | byte](x []T) { prefetch(bytesOf(x)) }
+// Prefetch loads up to 16 KiB of x into the first-level cache without waiting for them: of what is soon read from
+// places where the processor does not expect it.
+func Prefetch[T float32 | int32 | byte](x []T) { prefetch(beginningOf(x)) }
 
-// PrefetchToWrite is Prefetch of what is soon written. It takes x from the caches of other threads that have read it: a
-// write that must do so holds up those after it.
-func PrefetchToWrite[T float32 | int32 | byte](x []T) { prefetchToWrite(bytesOf(x)) }
+// PrefetchToWrite is Prefetch of what is soon written. It takes x from the caches of other threads that have read it:
+// a write that must do so holds up those after it.
+func PrefetchToWrite[T float32 | int32 | byte](x []T) { prefetchToWrite(beginningOf(x)) }
 
-// bytesOf returns the memory of x.
-func bytesOf[T float32 | int32 | byte](x []T) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), len(x)*int(unsafe.Sizeof(*new(T))))
+// beginningOf returns the first 16 KiB of x.
+func beginningOf[T float32 | int32 | byte](x []T) []byte {
+	bytes := len(x) * int(unsafe.Sizeof(*new(T)))
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), min(bytes, 16<<10))
 }

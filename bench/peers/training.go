@@ -67,7 +67,7 @@ func trainingOf(ctx context.Context, s *settings, dir string, peers []*child, da
 	c := trained.Config
 	fmt.Printf("\npreset %s after %d updates on digits: d %d, k %d, n %d, precisions %s, batch %d\n", preset,
 		updatesBefore, c.Dim, c.Components, c.Steps, c.Form, c.Batch)
-	if err := writeImages(filepath.Join(dir, "inputs"), trained, data); err != nil {
+	if err := writeImages(filepath.Join(dir, "inputs"), s, trained, data); err != nil {
 		return err
 	}
 	var contend []contender // training ours and theirs, forward ours and theirs, by threads
@@ -138,8 +138,8 @@ func prepareModel(ctx context.Context, s *settings, data *dataset.Data, preset, 
 }
 
 // writeImages writes the first minibatch: s0, eps, images as the network takes them in, labels.
-func writeImages(path string, m *dpn.Model, data *dataset.Data) error {
-	e, err := engine.New(engine.WithThreads(1))
+func writeImages(path string, s *settings, m *dpn.Model, data *dataset.Data) error {
+	e, err := engine.New(engine.WithTier(s.tier))
 	if err != nil {
 		return err
 	}

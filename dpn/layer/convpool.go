@@ -96,8 +96,8 @@ func (l *ConvPool) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 	l.run = poolRun{}
 }
 
-// take pools image i of the forward pass, and prefetches where the next one goes: other threads may have read what is
-// there.
+// take pools image i of the forward pass. In training it prefetches where the next one goes: other threads may have
+// read what is there.
 func (l *ConvPool) take(t *engine.Worker, i int, c engine.Matrix) {
 	y, n := l.run.y.Data, l.run.y.Cols/l.out
 	if next := (i + 1) * l.run.y.Cols; next < len(y) && l.run.which != nil {
@@ -142,7 +142,8 @@ func (l *ConvPool) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 	rows, cols := l.spacing()
 	clear(engine.Grow(&l.spaced, l.out*rows*cols))
 	clear(engine.Grow(&l.db, l.out))
-	// Each piece reads all images. Without dx, it has the lists of one image, of which it uses those of its channels.
+	// Each piece reads all images. Without dx, it has the lists of one image to itself, of which it uses those of its
+	// channels, so that pieces do not write to the same cache lines.
 	l.run = poolRun{x: x, dy: dy, dx: dx, pieces: min(e.Threads(), l.out)}
 	kept := l.run.pieces // images whose lists are kept
 	if dx.Data != nil {
@@ -227,7 +228,7 @@ func (l *ConvPool) backwardImages(t *engine.Worker, lo, hi int) {
 	}
 }
 
-// growLists makes room for n lists, each from a cache line on: pieces, which run beside each other, share none.
+// growLists makes room for n lists, in whole cache lines: pieces, which run beside each other, share none.
 func (l *ConvPool) growLists(n int) {
 	if l.lists.Lists() >= n {
 		return

@@ -3,6 +3,7 @@ package layer
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"dpnbench/engine"
@@ -151,6 +152,40 @@ func TestConvPool(t *testing.T) {
 				same(t, "gradient of the weights", l.Weight.Grad, wantW)
 				same(t, "gradient of the bias", l.Bias.Grad, wantB)
 			})
+		}
+	}
+}
+
+// TestConvPoolThreads checks that threads, more than there are channels among them, change no bit of a backward pass of
+// the same layer, with and without dx, of few images and of more than are taken back at once.
+func TestConvPoolThreads(t *testing.T) {
+	l := NewConvPool("c", ImageShape{2, 9, 9}, 3, 5, 2)
+	rand := num.NewRand(5, 6)
+	for _, p := range l.Params() {
+		p.Prepare()
+		rand.Normal(p.Data)
+	}
+	in, out := l.Sizes()
+	for _, n := range []int{3, 2*imagesAtOnce + sumImages + 3} {
+		x, dy := normal(rand, n, in), normal(rand, n, out)
+		y, dx := engine.NewMatrix(n, out), engine.NewMatrix(n, in)
+		var wantX, wantW, wantB []float32
+		for _, threads := range []int{1, 2, 5, 2} {
+			e := newEngine(t, engine.WithThreads(threads), engine.WithEagerThreads())
+			l.Forward(e, y, x, Training)
+			for _, to := range []engine.Matrix{dx, {}} {
+				clear(dx.Data)
+				l.Backward(e, to, x, y, dy)
+				if wantX == nil {
+					wantX, wantW, wantB = slices.Clone(dx.Data), slices.Clone(l.Weight.Grad), slices.Clone(l.Bias.Grad)
+				}
+				if what := fmt.Sprintf("%d threads, %d images, dx %v: ", threads, n, to.Data != nil); to.Data != nil {
+					same(t, what+"dx", dx.Data, wantX)
+				} else {
+					same(t, what+"weights", l.Weight.Grad, wantW)
+					same(t, what+"bias", l.Bias.Grad, wantB)
+				}
+			}
 		}
 	}
 }

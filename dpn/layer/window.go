@@ -163,7 +163,8 @@ func (w *window) interleaveWeights(to, weights []float32) {
 	}
 }
 
-// separateWeights is its inverse for the gradient, whose rows are gradientLD apart.
+// separateWeights copies the gradient of interleaved weights, whose rows are gradientLD apart, to to in the order of
+// the weights.
 func (w *window) separateWeights(to, gradient []float32) {
 	area, ld := w.kernel*w.kernel, w.gradientLD()
 	for o := range len(to) / w.taps() {
@@ -174,7 +175,8 @@ func (w *window) separateWeights(to, gradient []float32) {
 	}
 }
 
-// gradientLD is how far the rows of a gradient of interleaved weights are apart.
+// gradientLD is how far the rows of a gradient of interleaved weights are apart: threads that share the output
+// channels write to no common cache line.
 func (w *window) gradientLD() int { return wholeLines(w.patchCols()) }
 
 // wholeLines rounds n numbers of four bytes up to whole cache lines.

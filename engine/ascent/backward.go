@@ -346,10 +346,11 @@ func scaleRows(worker *engine.Worker, dst engine.Matrix, a float32, x engine.Mat
 	}
 }
 
-// oneRow returns x and y as matrices of one row, for fewer calls, if the rows of both follow one another.
+// oneRow returns x and y as matrices of one row, for fewer calls, if the rows of both follow one another and both
+// stay in the first-level cache.
 func oneRow(x, y engine.Matrix) (engine.Matrix, engine.Matrix) {
-	if x.RS == x.Cols && y.RS == y.Cols {
-		n := x.Rows * x.Cols
+	const most = 4 << 10
+	if n := x.Rows * x.Cols; n <= most && x.RS == x.Cols && y.RS == y.Cols {
 		return asRow(x.Data[:n]), asRow(y.Data[:n])
 	}
 	return x, y
