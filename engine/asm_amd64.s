@@ -1261,6 +1261,20 @@ loop:
 	JGT  loop
 	RET
 
+// PREFETCH_LINES does load for every line of the CX bytes from SI on.
+#define PREFETCH_LINES(load) \
+	ADDQ SI, CX  \
+	JMP  test    \
+line:                \
+	load         \
+	ADDQ $64, SI \
+test:                \
+	CMPQ SI, CX  \
+	JLO  line
+
+// PREFETCH_WRITE is PREFETCHW (SI), which does nothing on processors without it.
+#define PREFETCH_WRITE BYTE $0x0F; BYTE $0x0D; BYTE $0x0E
+
 // func prefetch(x []byte)
 //
 // Prefetches x.
@@ -1269,28 +1283,14 @@ loop:
 TEXT ·prefetch(SB), NOSPLIT, $0-24
 	MOVQ x_base+0(FP), SI
 	MOVQ x_len+8(FP), CX
-	ADDQ SI, CX
-	JMP  test
-line:
-	PREFETCHT0 (SI)
-	ADDQ $64, SI
-test:
-	CMPQ SI, CX
-	JLO  line
+	PREFETCH_LINES(PREFETCHT0 (SI))
 	RET
 
 // func prefetchToWrite(x []byte)
 TEXT ·prefetchToWrite(SB), NOSPLIT, $0-24
 	MOVQ x_base+0(FP), SI
 	MOVQ x_len+8(FP), CX
-	ADDQ SI, CX
-	JMP  test
-line:
-	BYTE $0x0F; BYTE $0x0D; BYTE $0x0E // PREFETCHW (SI); does nothing on processors without it
-	ADDQ $64, SI
-test:
-	CMPQ SI, CX
-	JLO  line
+	PREFETCH_LINES(PREFETCH_WRITE)
 	RET
 
 // MEASURE_ADD8 is eight additions that each wait for the one before.

@@ -1264,6 +1264,17 @@ loop:
 	BGT  loop
 	RET
 
+// PREFETCH_LINES prefetches every line of the R1 bytes from R0 on, as hint says.
+#define PREFETCH_LINES(hint) \
+	ADD  R0, R1     \
+	B    test       \
+line:                   \
+	PRFM (R0), hint \
+	ADD  $64, R0    \
+test:                   \
+	CMP  R1, R0     \
+	BLO  line
+
 // func prefetch(x []byte)
 //
 // Prefetches x.
@@ -1272,28 +1283,14 @@ loop:
 TEXT ·prefetch(SB), NOSPLIT, $0-24
 	MOVD x_base+0(FP), R0
 	MOVD x_len+8(FP), R1
-	ADD  R0, R1
-	B    test
-line:
-	PRFM (R0), PLDL1KEEP
-	ADD  $64, R0
-test:
-	CMP  R1, R0
-	BLO  line
+	PREFETCH_LINES(PLDL1KEEP)
 	RET
 
 // func prefetchToWrite(x []byte)
 TEXT ·prefetchToWrite(SB), NOSPLIT, $0-24
 	MOVD x_base+0(FP), R0
 	MOVD x_len+8(FP), R1
-	ADD  R0, R1
-	B    test
-line:
-	PRFM (R0), PSTL1KEEP
-	ADD  $64, R0
-test:
-	CMP  R1, R0
-	BLO  line
+	PREFETCH_LINES(PSTL1KEEP)
 	RET
 
 // MEASURE_ADD8 is eight additions that each wait for the one before.

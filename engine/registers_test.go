@@ -138,7 +138,7 @@ func vectorMacros(t *testing.T, file string, vector *regexp.Regexp) map[string]b
 // family, and that it means one thing: two files that one build includes together do not both
 // define it.
 func TestMacros(t *testing.T) {
-	families := regexp.MustCompile(`^(VEC|ELEM|ADAM|REDUCE|NORMAL|EXP|LOG|MEASURE|GEMM|TRANSPOSE)_` +
+	families := regexp.MustCompile(`^(VEC|ELEM|ADAM|REDUCE|NORMAL|EXP|LOG|MEASURE|GEMM|TRANSPOSE|PREFETCH)_` +
 		`|^(QUAD|VJP|MIX|GRAD|TRI|PATCH|POOL)_` +
 		`|^V[A-Z]+(4S0?|2D)$|^VFCVT[LN]2?$`) // instructions that the assembler does not know
 	files, err := filepath.Glob("*.[sh]")
