@@ -207,12 +207,12 @@ func (l PatchLists) PrefetchToWrite() {
 func (l PatchLists) Fill() {
 	for k := range l.lists {
 		begin := (l.first + k) * l.room
-		l.lists[k] = patchList{begin, begin + l.room}
 		for _, p := range l.at[begin : begin+l.room] {
 			if p < 0 || int(p) >= l.places {
 				panic(fmt.Sprintf("engine: PatchLists.Fill: place %d, expected one below %d", p, l.places))
 			}
 		}
+		l.lists[k] = patchList{begin, begin + l.room}
 	}
 }
 

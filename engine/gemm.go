@@ -49,7 +49,7 @@ func (e *Engine) matMul(c, a, b Matrix, acc bool) {
 	if c.Rows == 0 || c.Cols == 0 {
 		return
 	}
-	// Half the stride of a conflict, which leaves two lines a set, is too little, too.
+	// With half the stride of a conflict, rows fall into two sets: too few, too.
 	if b.CS == 1 && c.Rows <= directRows && (c.Rows <= directConflicts || !conflicts(2*b.RS)) {
 		e.matMulOperand(c, a, operand{direct: b}, acc)
 		return
