@@ -171,7 +171,7 @@ func (l *ConvPool) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 
 // spacing returns the rows and columns of a channel of l.spaced. Rows are padded to whole vectors of 16, because a
 // load soon after a masked store stalls.
-func (l *ConvPool) spacing() (rows, cols int) { return l.w.outRows(), wholeLines(l.w.outCols()) }
+func (l *ConvPool) spacing() (rows, cols int) { return l.w.outRows(), (l.w.outCols() + 15) / 16 * 16 }
 
 // interleaveImages interleaves images from l.run.first + lo on.
 func (l *ConvPool) interleaveImages(t *engine.Worker, lo, hi int) {
@@ -234,7 +234,7 @@ func (l *ConvPool) growLists(n int) {
 		return
 	}
 	w := &l.w
-	room := n * wholeLines(w.outRows()/2*(w.outCols()/2)+engine.PoolSlack)
+	room := n * engine.PaddedLD(w.outRows()/2*(w.outCols()/2)+engine.PoolSlack)
 	l.lists = engine.NewPatchLists(n, make([]int32, room), make([]float32, room),
 		w.place(w.outRows()-1, w.outCols()-1)+1)
 }

@@ -177,10 +177,7 @@ func (w *window) separateWeights(to, gradient []float32) {
 
 // gradientLD is how far the rows of a gradient of interleaved weights are apart: threads that share the output
 // channels write to no common cache line.
-func (w *window) gradientLD() int { return wholeLines(w.patchCols()) }
-
-// wholeLines rounds n numbers of four bytes up to whole cache lines.
-func wholeLines(n int) int { return (n + 15) / 16 * 16 }
+func (w *window) gradientLD() int { return engine.PaddedLD(w.patchCols()) }
 
 // convolution convolves images, one by one on several threads.
 type convolution struct {
