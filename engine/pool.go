@@ -24,6 +24,10 @@ type job interface {
 // thread has a ticket, a counter that holds the number of the job, the end of its run and its next
 // task. A helper that wakes after the end of its job sees that from the tickets alone, so the caller
 // waits only for tasks that have begun, never for a helper to wake.
+//
+// Who announces something (a job, or that it sleeps) and then reads what others announce does so by Swap.
+// Store would do on a CPU, but QEMU 7 on amd64 lets an arm64 program read before others see what it stored,
+// so that both could sleep.
 type pool struct {
 	tickets  []ticket     // one per thread; the first one announces a job
 	tasks    atomic.Int32 // of the running job
@@ -132,7 +136,7 @@ func (p *pool) run(j job, tasks int) {
 	number := p.tickets[0].Load()>>jobShift + 1
 	for w := len(p.tickets) - 1; w >= 0; w-- { // the announcement comes last
 		lo, hi := Part(tasks, len(p.tickets), w)
-		p.tickets[w].Store(number<<jobShift | uint64(hi)<<taskBits | uint64(lo))
+		p.tickets[w].Swap(number<<jobShift | uint64(hi)<<taskBits | uint64(lo))
 	}
 	p.wakeHelpers()
 	worked := false
@@ -177,7 +181,7 @@ func (p *pool) wait() {
 			pause(pausesPerRound)
 			continue
 		}
-		p.waiting.Store(true)
+		p.waiting.Swap(true)
 		if p.done.Load() == p.tasks.Load() && p.waiting.CompareAndSwap(true, false) {
 			return
 		}
@@ -272,7 +276,7 @@ func (p *pool) help(h *helper, worker int) {
 				pause(pausesPerRound)
 				continue
 			}
-			h.parked.Store(true)
+			h.parked.Swap(true)
 			if p.tickets[0].Load()>>jobShift == h.seen || !h.parked.CompareAndSwap(true, false) {
 				<-h.wake
 			}

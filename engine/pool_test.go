@@ -200,23 +200,27 @@ func TestYields(t *testing.T) {
 	}
 }
 
-// TestWaits runs many short jobs whose caller blocks until they have finished.
+// TestWaits runs many short jobs whose caller blocks until they have finished. That hangs if a thread goes to sleep
+// while the one that should wake it does not see so yet.
 func TestWaits(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	p := newPool(3) // more threads than processors: no thread spins
 	defer p.close()
-	for _, processors := range []int{1, 4} {
-		runtime.GOMAXPROCS(processors)
+	for _, c := range []struct {
+		processors, jobs int
+		yields           bool
+	}{{1, 5000, true}, {4, 5000, true}, {4, 200000, false}} {
+		runtime.GOMAXPROCS(c.processors)
 		var tasks atomic.Int32
-		for range 5000 {
+		for range c.jobs {
 			p.run(workJob(func(worker int) {
-				if tasks.Add(1)%3 == 0 {
+				if tasks.Add(1)%3 == 0 && c.yields {
 					runtime.Gosched()
 				}
 			}), 4)
 		}
-		if got := tasks.Load(); got != 20000 {
-			t.Errorf("%d processors: %d tasks, want 20000", processors, got)
+		if got := int(tasks.Load()); got != 4*c.jobs {
+			t.Errorf("%d processors: %d tasks, want %d", c.processors, got, 4*c.jobs)
 		}
 	}
 }
