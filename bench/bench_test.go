@@ -62,7 +62,11 @@ func timeBenchmark(b *testing.B, g *benchmark, setup setupFunc, tier engine.Tier
 	}
 	if f := flag.Lookup("test.cpuprofile"); w.profile != nil && f != nil && f.Value.String() != "" {
 		w.profile(func(name string) {
-			pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("phase", name)))
+			ctx := context.Background()
+			if name != "" {
+				ctx = pprof.WithLabels(ctx, pprof.Labels("phase", name))
+			}
+			pprof.SetGoroutineLabels(ctx)
 		})
 	}
 	if w.close != nil {

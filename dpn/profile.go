@@ -59,8 +59,8 @@ type Phase struct {
 type Profile struct {
 	Clock func() time.Duration // nil: that of the system
 
-	// OnPhase, unless nil, is called with the name of a phase on each thread that begins to work on it, for labels
-	// of a CPU profile:
+	// OnPhase, unless nil, is called with the name of a phase on each thread that begins to work on it, and with ""
+	// at the end of an update, for labels of a CPU profile:
 	//
 	//	pprof.SetGoroutineLabels(pprof.WithLabels(ctx, pprof.Labels("phase", name)))
 	OnPhase func(name string)
@@ -196,6 +196,9 @@ func (p *Profile) end() {
 		p.work = p.pieces
 	}
 	p.updates++
+	if p.OnPhase != nil {
+		p.OnPhase("")
+	}
 }
 
 // ascended adds what the last ascent, of a minibatch or a piece, computed.

@@ -83,8 +83,8 @@ func TestProfile(t *testing.T) {
 		}
 	}
 	var clock ticks
-	named := map[string]bool{}
-	p := &Profile{Clock: clock.now, OnPhase: func(name string) { named[name] = true }}
+	named, last := map[string]bool{}, ""
+	p := &Profile{Clock: clock.now, OnPhase: func(name string) { named[name], last = true, name }}
 	if p.Phases() != nil {
 		t.Errorf("phases before the first update: %v", p.Phases())
 	}
@@ -94,6 +94,9 @@ func TestProfile(t *testing.T) {
 	}
 	readings := clock.Load()
 	checkPhases(t, m, p)
+	if last != "" {
+		t.Errorf("after an update, the phase is still %q", last)
+	}
 	var sum float64
 	for _, v := range p.Phases() {
 		sum += v.Seconds
