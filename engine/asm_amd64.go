@@ -83,6 +83,8 @@ var avx2Kernels = kernels{table{
 	peakRounds:             5000,
 }}
 
+// Without a comment, xAVX2 is xGeneric with AVX2.
+
 // asm_gemm_amd64.s
 
 // sgemmAVX2_6x16 is panelGeneric with AVX2, in tiles of up to 6 x 16.
@@ -129,131 +131,81 @@ func transposeFourAVX2(dst []float32, ds int, src []float32, ss, cols int)
 
 // asm_amd64.s
 
-// addAVX2 is addGeneric with AVX2.
-//
 //go:noescape
 func addAVX2(dst, x, y []float32)
 
-// multiplyAVX2 is multiplyGeneric with AVX2.
-//
 //go:noescape
 func multiplyAVX2(dst, x, y []float32)
 
-// subRowsAVX2 is subRowsGeneric with AVX2.
-//
 //go:noescape
 func subRowsAVX2(args *subRowsArgs)
 
-// axpyAVX2 is axpyGeneric with AVX2.
-//
 //go:noescape
 func axpyAVX2(a float32, x, y []float32)
 
-// scaleAVX2 is scaleGeneric with AVX2.
-//
 //go:noescape
 func scaleAVX2(dst []float32, a float32, x []float32)
 
-// shiftAVX2 is shiftGeneric with AVX2.
-//
 //go:noescape
 func shiftAVX2(dst []float32, a float32, x []float32)
 
-// reluAVX2 is reluGeneric with AVX2.
-//
 //go:noescape
 func reluAVX2(dst, x []float32)
 
-// reluBackwardAVX2 is reluBackwardGeneric with AVX2.
-//
 //go:noescape
 func reluBackwardAVX2(dst, x, y []float32)
 
-// decayAVX2 is decayGeneric with AVX2.
-//
 //go:noescape
 func decayAVX2(a float32, x []float32)
 
-// normaliseAVX2 is normaliseGeneric with AVX2.
-//
 //go:noescape
 func normaliseAVX2(dst, x []float32, mean, rstd float64)
 
-// normBackwardAVX2 is normBackwardGeneric with AVX2.
-//
 //go:noescape
 func normBackwardAVX2(dst, x, y []float32, c1, c2, rstd float64)
 
-// adamAVX2 is adamGeneric with AVX2.
-//
 //go:noescape
 func adamAVX2(p, g, m, v []float32, co *AdamCoefficients)
 
-// dotRowsAVX2 is dotRowsGeneric with AVX2.
-//
 //go:noescape
 func dotRowsAVX2(dst, x []float32, xs int, y []float32, ys, n int)
 
-// sqdistRowsAVX2 is sqdistRowsGeneric with AVX2.
-//
 //go:noescape
 func sqdistRowsAVX2(dst, x []float32, xs int, y []float32)
 
-// quadRowsAVX2 is quadRowsGeneric with AVX2.
-//
 //go:noescape
 func quadRowsAVX2(dst, x []float32, xs int, y, w []float32)
 
-// sumAVX2 is sumGeneric with AVX2.
-//
 //go:noescape
 func sumAVX2(x []float32) float64
 
-// dotAVX2 is dotGeneric with AVX2.
-//
 //go:noescape
 func dotAVX2(x, y []float32) float64
 
-// squaresAVX2 is squaresGeneric with AVX2.
-//
 //go:noescape
 func squaresAVX2(x []float32, mean float64) float64
 
-// addRowsAVX2 is addRowsGeneric with AVX2.
-//
 //go:noescape
 func addRowsAVX2(sum []float64, x []float32, xs int, at []int32)
 
-// normalAVX2 is normalGeneric with AVX2.
-//
 //go:noescape
 func normalAVX2(dst []float32, state uint64)
 
-// expAVX2 is expGeneric with AVX2.
-//
 //go:noescape
 func expAVX2(dst, x []float32)
 
-// logAVX2 is logGeneric with AVX2.
-//
 //go:noescape
 func logAVX2(dst, x []float32)
 
 // fmaPeakAVX2 runs rounds of 24 independent fused multiply-adds on registers, with AVX2.
 func fmaPeakAVX2(rounds int)
 
-// readAVX2 is readGeneric with AVX2.
-//
 //go:noescape
 func readAVX2(x []float32, rounds int) uint32
 
-// writeAVX2 is writeGeneric with AVX2.
-//
 //go:noescape
 func writeAVX2(dst []float32, a float32, rounds int)
 
-// triadAVX2 is triadGeneric with AVX2.
-//
 //go:noescape
 func triadAVX2(a float32, dst, x, y []float32, rounds int)
 
@@ -292,28 +244,18 @@ func quadSmallDAVX2(args *quadSmallDArgs)
 //go:noescape
 func vjpSmallDAVX2(args *vjpSmallDArgs)
 
-// gradRowsAVX2 is gradRowsGeneric with AVX2.
-//
 //go:noescape
 func gradRowsAVX2(args *gradRowsArgs)
 
-// gradDeltasAVX2 is gradDeltasGeneric with AVX2.
-//
 //go:noescape
 func gradDeltasAVX2(args *gradDeltasArgs)
 
-// mixtureAVX2 is mixtureGeneric with AVX2.
-//
 //go:noescape
 func mixtureAVX2(q []float32, ld int, c, phi []float32)
 
-// responsibilityBackwardAVX2 is responsibilityBackwardGeneric with AVX2.
-//
 //go:noescape
 func responsibilityBackwardAVX2(r, s []float32, ld int, sum []float32, k int)
 
-// gradientAVX2 is gradientGeneric with AVX2.
-//
 //go:noescape
 func gradientAVX2(dst, r []float32, rs int, g []float32, gs, k int)
 
@@ -351,8 +293,6 @@ func addPatchesAVX2(c []float32, crs, cols int, r, b []float32, at []int32, stri
 //go:noescape
 func spreadPatchesAVX2(b, r []float32, at []int32, w []float32, ws, stride int)
 
-// reluPoolAVX2 is reluPoolGeneric with AVX2.
-//
 //go:noescape
 func reluPoolAVX2(y []float32, which []byte, x []float32, stride, w int)
 

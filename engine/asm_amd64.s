@@ -9,9 +9,9 @@
 //
 // Registers: AX to DX, SI, DI, R8 to R13 and R15 are free; R14 (the goroutine) and SP are left alone.
 // Every function that uses vector registers ends with VZEROUPPER, without which the SSE code of Go
-// that runs next is slower. The head of a function says what its registers hold and, where a frame is
-// used, its slots. Operands are in Go order, destination last: VFMADD231PS a, b, c is c = fma(a, b, c).
-// Where a macro needs labels they are its last parameters and carry no other meaning.
+// that runs next is slower. The contents say what a function computes, its head what its registers hold
+// and, where a frame is used, its slots. Operands are in Go order, destination last: VFMADD231PS a, b, c is
+// c = fma(a, b, c). Where a macro needs labels they are its last parameters and carry no other meaning.
 //
 // Contents:
 //
@@ -81,8 +81,6 @@ GLOBL ·floorConst(SB), RODATA|NOPTR, $128
 
 // func addAVX2(dst, x, y []float32)
 //
-// dst[j] = x[j] + y[j]. See addGeneric.
-//
 // DI dst, SI x, DX y, CX elements left; VEC_LOOP uses AX, R8 and R9.
 TEXT ·addAVX2(SB), NOSPLIT, $0-72
 	MOVQ dst_base+0(FP), DI
@@ -97,8 +95,6 @@ TEXT ·addAVX2(SB), NOSPLIT, $0-72
 
 // func multiplyAVX2(dst, x, y []float32)
 //
-// dst[j] = x[j] * y[j]. See multiplyGeneric.
-//
 // DI dst, SI x, DX y, CX elements left; VEC_LOOP uses AX, R8 and R9.
 TEXT ·multiplyAVX2(SB), NOSPLIT, $0-72
 	MOVQ dst_base+0(FP), DI
@@ -112,8 +108,6 @@ TEXT ·multiplyAVX2(SB), NOSPLIT, $0-72
 #define ELEM_SUB VSUBPS Y1, Y0, Y0
 
 // func subRowsAVX2(args *subRowsArgs)
-//
-// dst[i][j] = x[i][j] - y[i][j]. See subRowsGeneric.
 //
 // DI, SI, DX: current row of dst, x, y   R10, R11, R13: bytes to the next row (R13 may be 0)
 // R12 rows left, CX elements left of the row   BX args
@@ -148,8 +142,6 @@ rowtest:
 
 // func axpyAVX2(a float32, x, y []float32)
 //
-// y[j] = fma(a, x[j], y[j]). See axpyGeneric.
-//
 // SI x, DX y, Y14 a, CX elements left; VEC_LOOP uses AX, R8 and R9.
 TEXT ·axpyAVX2(SB), NOSPLIT, $0-56
 	VBROADCASTSS a+0(FP), Y14
@@ -163,8 +155,6 @@ TEXT ·axpyAVX2(SB), NOSPLIT, $0-56
 #define ELEM_SCALE VMULPS Y14, Y0, Y0
 
 // func scaleAVX2(dst []float32, a float32, x []float32)
-//
-// dst[j] = a * x[j]. See scaleGeneric.
 //
 // DI dst, SI x, Y14 a, CX elements left; VEC_LOOP uses AX, R8 and R9.
 TEXT ·scaleAVX2(SB), NOSPLIT, $0-56
@@ -180,8 +170,6 @@ TEXT ·scaleAVX2(SB), NOSPLIT, $0-56
 
 // func shiftAVX2(dst []float32, a float32, x []float32)
 //
-// dst[j] = x[j] + a. See shiftGeneric.
-//
 // DI dst, SI x, Y14 a, CX elements left; VEC_LOOP uses AX, R8 and R9.
 TEXT ·shiftAVX2(SB), NOSPLIT, $0-56
 	MOVQ dst_base+0(FP), DI
@@ -196,8 +184,6 @@ TEXT ·shiftAVX2(SB), NOSPLIT, $0-56
 #define ELEM_RELU VMAXPS Y14, Y0, Y0
 
 // func reluAVX2(dst, x []float32)
-//
-// dst[j] = x[j] where x[j] > 0, else +0. See reluGeneric.
 //
 // DI dst, SI x, Y14 zero, CX elements left; VEC_LOOP uses AX, R8 and R9.
 TEXT ·reluAVX2(SB), NOSPLIT, $0-48
@@ -215,8 +201,6 @@ TEXT ·reluAVX2(SB), NOSPLIT, $0-48
 	VANDPS Y1, Y2, Y0
 
 // func reluBackwardAVX2(dst, x, y []float32)
-//
-// dst[j] = y[j] where x[j] > 0, else +0. See reluBackwardGeneric.
 //
 // DI dst, SI x, DX y, Y14 zero, CX elements left; VEC_LOOP uses AX, R8 and R9.
 TEXT ·reluBackwardAVX2(SB), NOSPLIT, $0-72
@@ -238,8 +222,6 @@ TEXT ·reluBackwardAVX2(SB), NOSPLIT, $0-72
 
 // func decayAVX2(a float32, x []float32)
 //
-// x[j] = a * x[j], +0 below 2^-100. See decayGeneric.
-//
 // DI and SI x, Y14 a, CX elements left; VEC_LOOP uses AX, R8 and R9.
 TEXT ·decayAVX2(SB), NOSPLIT, $0-32
 	VBROADCASTSS a+0(FP), Y14
@@ -259,8 +241,6 @@ TEXT ·decayAVX2(SB), NOSPLIT, $0-32
 	VEC_NARROW
 
 // func normaliseAVX2(dst, x []float32, mean, rstd float64)
-//
-// dst[j] = (x[j] - mean) * rstd, in float64. See normaliseGeneric.
 //
 // DI dst, SI x, Y13 mean, Y14 rstd, CX elements left; VEC_LOOP uses AX, R8 and R9.
 TEXT ·normaliseAVX2(SB), NOSPLIT, $0-64
@@ -288,8 +268,6 @@ TEXT ·normaliseAVX2(SB), NOSPLIT, $0-64
 	VEC_NARROW
 
 // func normBackwardAVX2(dst, x, y []float32, c1, c2, rstd float64)
-//
-// dst[j] = rstd * (y[j] - c1 - c2 * x[j]), in float64. See normBackwardGeneric.
 //
 // DI dst, SI x, DX y, Y12 c1, Y13 c2, Y14 rstd, CX elements left; VEC_LOOP uses AX, R8 and R9.
 TEXT ·normBackwardAVX2(SB), NOSPLIT, $0-96
@@ -354,8 +332,6 @@ TEXT ·normBackwardAVX2(SB), NOSPLIT, $0-96
 	VMASKMOVPS Y3, Y15, (DI)(AX*4)
 
 // func adamAVX2(p, g, m, v []float32, co *AdamCoefficients)
-//
-// One Adam step on p. See adamGeneric.
 //
 // DI p, SI g, DX m, BX v, CX elements left; VEC_LOOP uses AX, R8 and R9. R10 *co.
 // Y4 clip, Y5 beta1, Y6 1-beta1, Y7 beta2, Y8 1-beta2, Y9 step, Y10 rbc2, Y11 eps.
@@ -448,8 +424,6 @@ short: \
 	VFMADD231PS Y1, Y0, a1
 
 // func dotRowsAVX2(dst, x []float32, xs int, y []float32, ys, n int)
-//
-// dst[i] = sum over j of x[i][j] * y[i][j]. See dotRowsGeneric.
 //
 // Four rows at a time, because the chain of a single row leaves the FMA units idle; then row by row.
 //
@@ -739,8 +713,6 @@ TEXT ·quadRowsAVX2(SB), NOSPLIT, $0-104
 
 // func sumAVX2(x []float32) float64
 //
-// The sum of x, in float64. See sumGeneric.
-//
 // SI x, AX index, CX elements left   Y4 to Y7 lanes   Y14, Y15 tail masks
 TEXT ·sumAVX2(SB), NOSPLIT, $0-32
 	MOVQ x_base+0(FP), SI
@@ -770,8 +742,6 @@ tree:
 	RET
 
 // func dotAVX2(x, y []float32) float64
-//
-// The sum of x[j] * y[j], in float64. See dotGeneric.
 //
 // SI x, DX y, AX index, CX elements left   Y4 to Y7 lanes   Y14, Y15 tail masks
 TEXT ·dotAVX2(SB), NOSPLIT, $0-56
@@ -831,8 +801,6 @@ tree:
 
 // func squaresAVX2(x []float32, mean float64) float64
 //
-// The sum of (x[j] - mean)^2, in float64. See squaresGeneric.
-//
 // SI x, AX index, CX elements left   Y4 to Y7 lanes, Y12 mean
 // Tail masks: Y14 and Y15, widened Y8 to Y11
 TEXT ·squaresAVX2(SB), NOSPLIT, $0-40
@@ -873,8 +841,6 @@ tree:
 	RET
 
 // func addRowsAVX2(sum []float64, x []float32, xs int, at []int32)
-//
-// sum[j] += x[i][j] for all i of at, in float64. See addRowsGeneric.
 //
 // 16 columns at a time, then up to 8.
 //
@@ -989,8 +955,6 @@ GLOBL ·expConst(SB), RODATA|NOPTR, $448
 
 // func expAVX2(dst, x []float32)
 //
-// dst[j] = exp(x[j]). See expGeneric.
-//
 // DI dst, SI x, CX elements left; VEC_LOOP uses AX, R8 and R9, EXP_OP Y0 to Y3.
 TEXT ·expAVX2(SB), NOSPLIT, $0-48
 	MOVQ dst_base+0(FP), DI
@@ -1043,8 +1007,6 @@ GLOBL ·logConst(SB), RODATA|NOPTR, $608
 
 // func logAVX2(dst, x []float32)
 //
-// dst[j] = log(x[j]). See logGeneric.
-//
 // DI dst, SI x, CX elements left; VEC_LOOP uses AX, R8 and R9, LOG_OP Y0 to Y5.
 TEXT ·logAVX2(SB), NOSPLIT, $0-48
 	MOVQ dst_base+0(FP), DI
@@ -1067,8 +1029,6 @@ TEXT ·logAVX2(SB), NOSPLIT, $0-48
 	VFMADD231PS Y0, Y1, f
 
 // func fmaPeakAVX2(rounds int)
-//
-// Rounds of 24 independent fused multiply-adds.
 //
 // CX rounds left, Y0 and Y1 operands, Y4 to Y15 twelve chains.
 TEXT ·fmaPeakAVX2(SB), NOSPLIT, $0-8
@@ -1161,8 +1121,6 @@ next: \
 
 // func readAVX2(x []float32, rounds int) uint32
 //
-// reads x, rounds times. See readGeneric.
-//
 // Returns the bitwise or of all elements. All passes but the last only load, because the or would
 // need units that a loop of loads does not leave free.
 //
@@ -1208,8 +1166,6 @@ TEXT ·readAVX2(SB), NOSPLIT, $0-36
 
 // func writeAVX2(dst []float32, a float32, rounds int)
 //
-// dst[j] = a, rounds times. See writeGeneric.
-//
 // R12, DI dst, R13 its length, CX elements left of the pass, R9 passes left, Y8 a.
 TEXT ·writeAVX2(SB), NOSPLIT, $0-40
 	MOVQ dst_base+0(FP), R12
@@ -1233,8 +1189,6 @@ TEXT ·writeAVX2(SB), NOSPLIT, $0-40
 
 // func triadAVX2(a float32, dst, x, y []float32, rounds int)
 //
-// dst[j] = fma(a, y[j], x[j]), rounds times. See triadGeneric.
-//
 // R10, SI x   R11, DX y   R12, DI dst   R13 their length   CX elements left of the pass
 // R9 passes left   Y8 a   Y0 to Y7 values
 TEXT ·triadAVX2(SB), NOSPLIT, $0-88
@@ -1249,8 +1203,6 @@ TEXT ·triadAVX2(SB), NOSPLIT, $0-88
 	RET
 
 // func pause(n int)
-//
-// n spin-wait hints.
 //
 // CX hints left.
 TEXT ·pause(SB), NOSPLIT, $0-8
@@ -1276,8 +1228,6 @@ test:                \
 #define PREFETCH_WRITE BYTE $0x0F; BYTE $0x0D; BYTE $0x0E
 
 // func prefetch(x []byte)
-//
-// Prefetches x.
 //
 // SI x, CX its end.
 TEXT ·prefetch(SB), NOSPLIT, $0-24
@@ -1305,8 +1255,6 @@ TEXT ·prefetchToWrite(SB), NOSPLIT, $0-24
 	ADDQ BX, AX
 
 // func additions(rounds int)
-//
-// Rounds of 64 dependent additions.
 //
 // CX rounds left, AX the sum, BX what is added: a register, not a constant, because recent cores add
 // constants while they rename registers, several a cycle. The loop counter runs beside the chain.

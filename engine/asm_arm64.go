@@ -54,6 +54,8 @@ var neonKernels = kernels{table{
 	peakRounds:             5000,
 }}
 
+// Without a comment, xNEON is xGeneric with NEON.
+
 // asm_gemm_arm64.s
 
 // panelNEON is panels of a matrix product: see panelGeneric.
@@ -101,126 +103,78 @@ func sgemmAtNEON_6x16(args *panelArgs)
 
 // asm_arm64.s
 
-// addNEON is addGeneric with NEON.
-//
 //go:noescape
 func addNEON(dst, x, y []float32)
 
-// multiplyNEON is multiplyGeneric with NEON.
-//
 //go:noescape
 func multiplyNEON(dst, x, y []float32)
 
-// subRowsNEON is subRowsGeneric with NEON.
-//
 //go:noescape
 func subRowsNEON(args *subRowsArgs)
 
-// axpyNEON is axpyGeneric with NEON.
-//
 //go:noescape
 func axpyNEON(a float32, x, y []float32)
 
-// scaleNEON is scaleGeneric with NEON.
-//
 //go:noescape
 func scaleNEON(dst []float32, a float32, x []float32)
 
-// shiftNEON is shiftGeneric with NEON.
-//
 //go:noescape
 func shiftNEON(dst []float32, a float32, x []float32)
 
-// reluNEON is reluGeneric with NEON.
-//
 //go:noescape
 func reluNEON(dst, x []float32)
 
-// reluBackwardNEON is reluBackwardGeneric with NEON.
-//
 //go:noescape
 func reluBackwardNEON(dst, x, y []float32)
 
-// decayNEON is decayGeneric with NEON.
-//
 //go:noescape
 func decayNEON(a float32, x []float32)
 
-// normaliseNEON is normaliseGeneric with NEON.
-//
 //go:noescape
 func normaliseNEON(dst, x []float32, mean, rstd float64)
 
-// normBackwardNEON is normBackwardGeneric with NEON.
-//
 //go:noescape
 func normBackwardNEON(dst, x, y []float32, c1, c2, rstd float64)
 
-// adamNEON is adamGeneric with NEON.
-//
 //go:noescape
 func adamNEON(p, g, m, v []float32, co *AdamCoefficients)
 
-// dotRowsNEON is dotRowsGeneric with NEON.
-//
 //go:noescape
 func dotRowsNEON(dst, x []float32, xs int, y []float32, ys, n int)
 
-// sqdistRowsNEON is sqdistRowsGeneric with NEON.
-//
 //go:noescape
 func sqdistRowsNEON(dst, x []float32, xs int, y []float32)
 
-// quadRowsNEON is quadRowsGeneric with NEON.
-//
 //go:noescape
 func quadRowsNEON(dst, x []float32, xs int, y, w []float32)
 
-// sumNEON is sumGeneric with NEON.
-//
 //go:noescape
 func sumNEON(x []float32) float64
 
-// dotNEON is dotGeneric with NEON.
-//
 //go:noescape
 func dotNEON(x, y []float32) float64
 
-// squaresNEON is squaresGeneric with NEON.
-//
 //go:noescape
 func squaresNEON(x []float32, mean float64) float64
 
-// addRowsNEON is addRowsGeneric with NEON.
-//
 //go:noescape
 func addRowsNEON(sum []float64, x []float32, xs int, at []int32)
 
-// expNEON is expGeneric with NEON.
-//
 //go:noescape
 func expNEON(dst, x []float32)
 
-// logNEON is logGeneric with NEON.
-//
 //go:noescape
 func logNEON(dst, x []float32)
 
 // fmaPeakNEON runs rounds of 24 independent fused multiply-adds on registers, with NEON.
 func fmaPeakNEON(rounds int)
 
-// readNEON is readGeneric with NEON.
-//
 //go:noescape
 func readNEON(x []float32, rounds int) uint32
 
-// writeNEON is writeGeneric with NEON.
-//
 //go:noescape
 func writeNEON(dst []float32, a float32, rounds int)
 
-// triadNEON is triadGeneric with NEON.
-//
 //go:noescape
 func triadNEON(a float32, dst, x, y []float32, rounds int)
 
@@ -242,27 +196,17 @@ func additions(rounds int)
 
 // asm_ascent_arm64.s
 
-// gradRowsNEON is gradRowsGeneric with NEON.
-//
 //go:noescape
 func gradRowsNEON(args *gradRowsArgs)
 
-// gradDeltasNEON is gradDeltasGeneric with NEON.
-//
 //go:noescape
 func gradDeltasNEON(args *gradDeltasArgs)
 
-// mixtureNEON is mixtureGeneric with NEON.
-//
 //go:noescape
 func mixtureNEON(q []float32, ld int, c, phi []float32)
 
-// responsibilityBackwardNEON is responsibilityBackwardGeneric with NEON.
-//
 //go:noescape
 func responsibilityBackwardNEON(r, s []float32, ld int, sum []float32, k int)
 
-// gradientNEON is gradientGeneric with NEON.
-//
 //go:noescape
 func gradientNEON(dst, r []float32, rs int, g []float32, gs, k int)

@@ -7,13 +7,14 @@
 // NEON: vectors. Elementwise operations, reductions, exp and log, and the loops that measure what the
 // machine can do.
 //
-// Registers: R0 to R15, R19 and R20 and all of V0 to V31 are free. R16 and R17 (the linker's), R18 (the
+// Registers: R0 to R15, R19 to R21 and all of V0 to V31 are free. R16 and R17 (the linker's), R18 (the
 // platform's), R27 (the assembler's scratch register), R28 (the goroutine), R29 and R30 (frame and return
 // address) and RSP are left alone. F0 is how Go names V0 in scalar instructions and in loads and
 // stores; a load of 4 bytes (FMOVS) clears the other lanes, so that the vector instructions of the full
 // loops serve the last elements too, one at a time: only the loads and stores differ. Operands are in
-// Go order, destination last: VFMLA m, n, d is d = fma(m, n, d). The head of a function says what its
-// registers hold. Where a macro needs labels they are its last parameters and carry no other meaning.
+// Go order, destination last: VFMLA m, n, d is d = fma(m, n, d). The contents say what a function computes,
+// its head what its registers hold. Where a macro needs labels they are its last parameters and carry no
+// other meaning.
 //
 // Contents:
 //
@@ -54,8 +55,6 @@
 
 // func addNEON(dst, x, y []float32)
 //
-// dst[j] = x[j] + y[j]. See addGeneric.
-//
 // R0 dst, R1 x, R2 y, R7 elements left.
 TEXT ·addNEON(SB), NOSPLIT, $0-72
 	MOVD dst_base+0(FP), R0
@@ -69,8 +68,6 @@ TEXT ·addNEON(SB), NOSPLIT, $0-72
 
 // func multiplyNEON(dst, x, y []float32)
 //
-// dst[j] = x[j] * y[j]. See multiplyGeneric.
-//
 // R0 dst, R1 x, R2 y, R7 elements left.
 TEXT ·multiplyNEON(SB), NOSPLIT, $0-72
 	MOVD dst_base+0(FP), R0
@@ -83,8 +80,6 @@ TEXT ·multiplyNEON(SB), NOSPLIT, $0-72
 #define ELEM_SUB VFSUB4S(1, 0, 0)
 
 // func subRowsNEON(args *subRowsArgs)
-//
-// dst[i][j] = x[i][j] - y[i][j]. See subRowsGeneric.
 //
 // R0, R1, R2: current row of dst, x, y   R10, R11, R12: floats from its end to the next row
 // R5 rows left, R6 n, R7 elements left of the row
@@ -128,8 +123,6 @@ rowtest:
 
 // func axpyNEON(a float32, x, y []float32)
 //
-// y[j] = fma(a, x[j], y[j]). See axpyGeneric.
-//
 // R1 x, R0 y, V14 a, R7 elements left.
 TEXT ·axpyNEON(SB), NOSPLIT, $0-56
 	FMOVS a+0(FP), F14
@@ -144,8 +137,6 @@ TEXT ·axpyNEON(SB), NOSPLIT, $0-56
 
 // func scaleNEON(dst []float32, a float32, x []float32)
 //
-// dst[j] = a * x[j]. See scaleGeneric.
-//
 // R0 dst, R1 x, V14 a, R7 elements left.
 TEXT ·scaleNEON(SB), NOSPLIT, $0-56
 	MOVD  dst_base+0(FP), R0
@@ -159,8 +150,6 @@ TEXT ·scaleNEON(SB), NOSPLIT, $0-56
 #define ELEM_SHIFT VFADD4S(14, 0, 0)
 
 // func shiftNEON(dst []float32, a float32, x []float32)
-//
-// dst[j] = x[j] + a. See shiftGeneric.
 //
 // R0 dst, R1 x, V14 a, R7 elements left.
 TEXT ·shiftNEON(SB), NOSPLIT, $0-56
@@ -179,8 +168,6 @@ TEXT ·shiftNEON(SB), NOSPLIT, $0-56
 
 // func reluNEON(dst, x []float32)
 //
-// dst[j] = x[j] where x[j] > 0, else +0. See reluGeneric.
-//
 // R0 dst, R1 x, R7 elements left.
 TEXT ·reluNEON(SB), NOSPLIT, $0-48
 	MOVD dst_base+0(FP), R0
@@ -195,8 +182,6 @@ TEXT ·reluNEON(SB), NOSPLIT, $0-48
 	VAND V2.B16, V1.B16, V0.B16
 
 // func reluBackwardNEON(dst, x, y []float32)
-//
-// dst[j] = y[j] where x[j] > 0, else +0. See reluBackwardGeneric.
 //
 // R0 dst, R1 x, R2 y, R7 elements left.
 TEXT ·reluBackwardNEON(SB), NOSPLIT, $0-72
@@ -219,8 +204,6 @@ GLOBL floorConst<>(SB), RODATA|NOPTR, $12
 	VBIT V1.B16, V12.B16, V0.B16
 
 // func decayNEON(a float32, x []float32)
-//
-// x[j] = a * x[j], +0 below 2^-100. See decayGeneric.
 //
 // R0 and R1 x, V12 zero, V13 floor, V14 a, R7 elements left.
 TEXT ·decayNEON(SB), NOSPLIT, $0-32
@@ -246,8 +229,6 @@ TEXT ·decayNEON(SB), NOSPLIT, $0-32
 	VFCVTN2(5, 0)
 
 // func normaliseNEON(dst, x []float32, mean, rstd float64)
-//
-// dst[j] = (x[j] - mean) * rstd, in float64. See normaliseGeneric.
 //
 // R0 dst, R1 x, V13 mean, V14 rstd, R7 elements left.
 TEXT ·normaliseNEON(SB), NOSPLIT, $0-64
@@ -279,8 +260,6 @@ TEXT ·normaliseNEON(SB), NOSPLIT, $0-64
 	VFCVTN2(5, 0)
 
 // func normBackwardNEON(dst, x, y []float32, c1, c2, rstd float64)
-//
-// dst[j] = rstd * (y[j] - c1 - c2 * x[j]), in float64. See normBackwardGeneric.
 //
 // R0 dst, R1 x, R2 y, V12 c1, V13 c2, V14 rstd, R7 elements left.
 TEXT ·normBackwardNEON(SB), NOSPLIT, $0-96
@@ -347,8 +326,6 @@ TEXT ·normBackwardNEON(SB), NOSPLIT, $0-96
 	FMOVS.P F3, 4(R0)
 
 // func adamNEON(p, g, m, v []float32, co *AdamCoefficients)
-//
-// One Adam step on p. See adamGeneric.
 //
 // R0 p, R1 g, R2 m, R3 v, R7 elements left. R8 *co.
 // V16 clip, V17 beta1, V18 1-beta1, V19 beta2, V20 1-beta2, V21 step, V22 rbc2, V23 eps.
@@ -462,8 +439,6 @@ none:
 
 // func dotRowsNEON(dst, x []float32, xs int, y []float32, ys, n int)
 //
-// dst[i] = sum over j of x[i][j] * y[i][j]. See dotRowsGeneric.
-//
 // R0 dst, R5 rows left   R1, R2 current element of x and y, R11, R12 floats from a row's end to the next
 // R6 n, R7 elements left   V16 to V19 lanes
 TEXT ·dotRowsNEON(SB), NOSPLIT, $0-96
@@ -517,8 +492,6 @@ rowtest:
 
 // func sqdistRowsNEON(dst, x []float32, xs int, y []float32)
 //
-// dst[i] = sum over j of (x[i][j] - y[j])^2. See sqdistRowsGeneric.
-//
 // R0 dst, R5 rows left   R1 current element of x, R11 floats from a row's end to the next
 // R12 y, R2 its current element   R6 its length, R7 elements left   V16 to V19 lanes
 TEXT ·sqdistRowsNEON(SB), NOSPLIT, $0-80
@@ -566,8 +539,6 @@ rowtest:
 	VFMLA V7.S4, V3.S4, V19.S4
 
 // func quadRowsNEON(dst, x []float32, xs int, y, w []float32)
-//
-// dst[i] = sum over j of w[j] * (x[i][j] - y[j])^2. See quadRowsGeneric.
 //
 // R0 dst, R5 rows left   R1 current element of x, R11 floats from a row's end to the next
 // R12 y, R13 w, R2 and R3 their current elements   R6 the length, R7 elements left   V16 to V19 lanes
@@ -658,8 +629,6 @@ rowtest:
 
 // func sumNEON(x []float32) float64
 //
-// The sum of x, in float64. See sumGeneric.
-//
 // R8 x, R7 elements left, V16 to V23 lanes.
 TEXT ·sumNEON(SB), NOSPLIT, $0-32
 	MOVD x_base+0(FP), R8
@@ -706,8 +675,6 @@ tree:
 	VFMLA V15.D2, V31.D2, V23.D2
 
 // func dotNEON(x, y []float32) float64
-//
-// The sum of x[j] * y[j], in float64. See dotGeneric.
 //
 // R1, R2 current element of x and y, R7 elements left, V16 to V23 lanes.
 TEXT ·dotNEON(SB), NOSPLIT, $0-56
@@ -807,8 +774,6 @@ GLOBL masks64<>(SB), RODATA|NOPTR, $256
 
 // func squaresNEON(x []float32, mean float64) float64
 //
-// The sum of (x[j] - mean)^2, in float64. See squaresGeneric.
-//
 // R8 x, R7 elements left, V16 to V23 lanes, V24 mean.
 TEXT ·squaresNEON(SB), NOSPLIT, $0-40
 	MOVD  x_base+0(FP), R8
@@ -841,8 +806,6 @@ tree:
 	RET
 
 // func addRowsNEON(sum []float64, x []float32, xs int, at []int32)
-//
-// sum[j] += x[i][j] for all i of at, in float64. See addRowsGeneric.
 //
 // Eight columns at a time, then one by one.
 //
@@ -937,8 +900,6 @@ GLOBL explimit<>(SB), RODATA|NOPTR, $8
 
 // func expNEON(dst, x []float32)
 //
-// dst[j] = exp(x[j]). See expGeneric.
-//
 // R0 dst, R1 x, R7 elements left; V27 and V28 bounds.
 TEXT ·expNEON(SB), NOSPLIT, $0-48
 	MOVD    dst_base+0(FP), R0
@@ -989,8 +950,6 @@ GLOBL loglimit<>(SB), RODATA|NOPTR, $24
 
 // func logNEON(dst, x []float32)
 //
-// dst[j] = log(x[j]). See logGeneric.
-//
 // R0 dst, R1 x, R7 elements left; V21 and V27 to V31 as in loglimit.
 TEXT ·logNEON(SB), NOSPLIT, $0-48
 	MOVD    dst_base+0(FP), R0
@@ -1022,8 +981,6 @@ TEXT ·logNEON(SB), NOSPLIT, $0-48
 	VFMLA4S0(a, 3, c+3)
 
 // func fmaPeakNEON(rounds int)
-//
-// Rounds of 24 independent fused multiply-adds.
 //
 // R7 rounds left, V0 to V4 operands, V8 to V31 twenty-four chains.
 TEXT ·fmaPeakNEON(SB), NOSPLIT, $0-8
@@ -1136,8 +1093,6 @@ next: \
 
 // func readNEON(x []float32, rounds int) uint32
 //
-// reads x, rounds times. See readGeneric.
-//
 // Returns the bitwise or of all elements. All passes but the last only load.
 //
 // R4, R1 x, R8 its length, R7 elements left of the pass, R6 passes left, V0 to V7 and V8 to V15 values.
@@ -1184,8 +1139,6 @@ TEXT ·readNEON(SB), NOSPLIT, $0-36
 #define MEASURE_WRITE1 FMOVS.P F31, 4(R0)
 
 // func writeNEON(dst []float32, a float32, rounds int)
-//
-// dst[j] = a, rounds times. See writeGeneric.
 //
 // R3, R0 dst, R8 its length, R7 elements left of the pass, R6 passes left, V31 a.
 TEXT ·writeNEON(SB), NOSPLIT, $0-40
@@ -1236,8 +1189,6 @@ TEXT ·writeNEON(SB), NOSPLIT, $0-40
 
 // func triadNEON(a float32, dst, x, y []float32, rounds int)
 //
-// dst[j] = fma(a, y[j], x[j]), rounds times. See triadGeneric.
-//
 // R4, R1 x   R5, R2 y   R3, R0 dst   R8 their length   R7 elements left of the pass
 // R6 passes left   V31 a   V0 to V7, V16 to V23 values
 TEXT ·triadNEON(SB), NOSPLIT, $0-88
@@ -1252,8 +1203,6 @@ TEXT ·triadNEON(SB), NOSPLIT, $0-88
 	RET
 
 // func pause(n int)
-//
-// n spin-wait hints.
 //
 // R7 hints left.
 TEXT ·pause(SB), NOSPLIT, $0-8
@@ -1276,8 +1225,6 @@ test:                   \
 	BLO  line
 
 // func prefetch(x []byte)
-//
-// Prefetches x.
 //
 // R0 x, R1 its end.
 TEXT ·prefetch(SB), NOSPLIT, $0-24
@@ -1305,8 +1252,6 @@ TEXT ·prefetchToWrite(SB), NOSPLIT, $0-24
 	ADD R1, R0
 
 // func additions(rounds int)
-//
-// Rounds of 64 dependent additions.
 //
 // R7 rounds left, R0 the sum, R1 what is added. The loop counter runs beside the chain.
 TEXT ·additions(SB), NOSPLIT, $0-8

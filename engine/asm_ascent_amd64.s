@@ -9,11 +9,7 @@
 // AVX2: the ascent. Quadratic forms for small d, vector-Jacobian products (VJP), the mixture and the
 // gradient step. D_i is x - mu_i, G_i is D_i P_i, q_i is D_i . G_i.
 //
-// Registers: AX to DX, SI, DI, R8 to R13 and R15 are free; R14 (the goroutine) and SP are left alone.
-// Every function that uses vector registers ends with VZEROUPPER, without which the SSE code of Go
-// that runs next is slower. The head of a function says what its registers hold and, where a frame is
-// used, its slots. Operands are in Go order, destination last: VFMADD231PS a, b, c is c = fma(a, b, c).
-// Where a macro needs labels they are its last parameters and carry no other meaning.
+// Registers and conventions: see asm_amd64.s.
 //
 // Contents:
 //
@@ -676,8 +672,6 @@ end:
 
 // func gradRowsAVX2(args *gradRowsArgs)
 //
-// dst = -(h t y) - r x, row by row. See gradRowsGeneric.
-//
 // DI, SI, DX   current row of dst, x, y     R10, R11, R12  bytes from row to row
 // BX, R13      r and t of the row           R15 rows left, CX elements left of the row
 // Y10 h, Y11 zero, Y12 sign bits, Y13 h*t, Y14 -r
@@ -767,8 +761,6 @@ rowtest:
 	ADDQ R12, DX
 
 // func gradDeltasAVX2(args *gradDeltasArgs)
-//
-// D = x - mu, W = -(h t D) - r u, and their sums over rows. See gradDeltasGeneric.
 //
 // Columns are done 32 at a time, then 8 with a mask; within them the rows one after the other, so
 // that the sums stay in registers. An empty d is not written, and then sr and st are not used.
@@ -1024,8 +1016,6 @@ thirdtest: \
 
 // func mixtureAVX2(q []float32, ld int, c, phi []float32)
 //
-// Responsibilities and log-sum-exp. See mixtureGeneric.
-//
 // SI q of eight rows, R10 bytes from component to component, R12 components   DX c   DI phi
 // CX rows left   R8, R9, BX: walk over the components   Y15 mask of the last rows
 TEXT ·mixtureAVX2(SB), NOSPLIT, $0-80
@@ -1097,8 +1087,6 @@ secondtest: \
 	JGE     second
 
 // func responsibilityBackwardAVX2(r, s []float32, ld int, sum []float32, k int)
-//
-// VJP of the responsibilities. See responsibilityBackwardGeneric.
 //
 // SI r of eight rows, DX s, R10 bytes from component to component, R12 components   DI sum
 // CX rows left   R8, R9, BX: walk over the components   Y15 mask of the last rows
@@ -1174,8 +1162,6 @@ test: \
 	JGE  component
 
 // func gradientAVX2(dst, r []float32, rs int, g []float32, gs, k int)
-//
-// dst[j] = - sum over i of r[i] * G[i][j]. See gradientGeneric.
 //
 // Columns are done 64 at a time, then 8, then the masked rest.
 //

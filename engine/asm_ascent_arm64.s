@@ -7,13 +7,7 @@
 // NEON: the ascent. Vector-Jacobian products (VJP), the mixture and the gradient step. D_i is
 // x - mu_i. This tier computes quadratic forms by sgemmNEON_6x16 and dotRowsNEON.
 //
-// Registers: R0 to R15, R19 and R20 and all of V0 to V31 are free. R16 and R17 (the linker's), R18 (the
-// platform's), R27 (the assembler's scratch register), R28 (the goroutine), R29 and R30 (frame and return
-// address) and RSP are left alone. F0 is how Go names V0 in scalar instructions and in loads and
-// stores; a load of 4 bytes (FMOVS) clears the other lanes, so that the vector instructions of the full
-// loops serve the last elements too, one at a time: only the loads and stores differ. Operands are in
-// Go order, destination last: VFMLA m, n, d is d = fma(m, n, d). The head of a function says what its
-// registers hold. Where a macro needs labels they are its last parameters and carry no other meaning.
+// Registers and conventions: see asm_arm64.s.
 //
 // Contents:
 //
@@ -37,8 +31,6 @@
 #define VJP_STOREZERO1 FMOVS.P F11, 4(R0)
 
 // func gradRowsNEON(args *gradRowsArgs)
-//
-// dst = -(h t y) - r x, row by row. See gradRowsGeneric.
 //
 // R0, R1, R2  current row of dst, x, y      R10, R11, R12 floats from its end to the next row
 // R3, R4      r and t of the row            R5 rows left, R6 n, R7 elements left of the row
@@ -157,8 +149,6 @@ onlytest: \
 end:
 
 // func gradDeltasNEON(args *gradDeltasArgs)
-//
-// D = x - mu, W = -(h t D) - r u, and their sums over rows. See gradDeltasGeneric.
 //
 // Columns are done 16 at a time, then 4, then 1; within them the rows one after the other, so that the
 // sums stay in registers. An empty d is not written, and then sr and st are not used.
@@ -400,8 +390,6 @@ GLOBL mixlimit<>(SB), RODATA|NOPTR, $8
 
 // func mixtureNEON(q []float32, ld int, c, phi []float32)
 //
-// Responsibilities and log-sum-exp. See mixtureGeneric.
-//
 // R1 q of these rows, R4 bytes from component to component, R5 components   R2 c   R0 phi
 // R6 rows left   R8, R9, R7: walk over the components
 TEXT ·mixtureNEON(SB), NOSPLIT, $0-80
@@ -477,8 +465,6 @@ secondtest: \
 	BGE   second
 
 // func responsibilityBackwardNEON(r, s []float32, ld int, sum []float32, k int)
-//
-// VJP of the responsibilities. See responsibilityBackwardGeneric.
 //
 // R1 r of these rows, R2 s, R4 bytes from component to component, R5 components   R0 sum
 // R6 rows left   R8, R9, R7: walk over the components
@@ -604,8 +590,6 @@ next: \
 #define GRAD_STORE1 FMOVS.P F16, 4(R0)
 
 // func gradientNEON(dst, r []float32, rs int, g []float32, gs, k int)
-//
-// dst[j] = - sum over i of r[i] * G[i][j]. See gradientGeneric.
 //
 // R0 dst   R1 r, R2 bytes from component to component   R3 G of these columns, R4 likewise
 // R5 components   R6 columns left   R8, R9, R7: walk over the components

@@ -9,11 +9,7 @@
 // AVX-512: the ascent. Quadratic forms for small d, vector-Jacobian products (VJP), the mixture and
 // the gradient step. D_i is x - mu_i, G_i is D_i P_i, q_i is D_i . G_i.
 //
-// Registers: AX to DX, SI, DI, R8 to R13 and R15 are free; R14 (the goroutine) and SP are left alone.
-// Every function that uses vector registers ends with VZEROUPPER, without which the SSE code of Go
-// that runs next is slower. The head of a function says what its registers hold and, where a frame is
-// used, its slots. Operands are in Go order, destination last: VFMADD231PS a, b, c is c = fma(a, b, c).
-// Where a macro needs labels they are its last parameters and carry no other meaning.
+// Registers and conventions: see asm_amd64.s.
 //
 // Contents:
 //
@@ -403,8 +399,6 @@ stored:
 
 // func gradRowsAVX512(args *gradRowsArgs)
 //
-// dst = -(h t y) - r x, row by row. See gradRowsGeneric.
-//
 // DI, SI, DX   current row of dst, x, y     R10, R11, R12  bytes from row to row
 // BX, R13      r and t of the row           R15 rows left, CX elements left of the row
 // Z10 h, Z11 zero, Z12 sign bits, Z13 h*t, Z14 -r
@@ -489,8 +483,6 @@ rowtest:
 	VMULPS       Z2, Z31, Z29
 
 // func gradDeltasAVX512(args *gradDeltasArgs)
-//
-// D = x - mu, W = -(h t D) - r u, and their sums over rows. See gradDeltasGeneric.
 //
 // Columns are done 64 at a time, then 16 with a mask; within them the rows one after the other, so
 // that the sums stay in registers. An empty d is not written, and then sr and st are not used.
@@ -698,8 +690,6 @@ done:
 
 // func mixtureAVX512(q []float32, ld int, c, phi []float32)
 //
-// Responsibilities and log-sum-exp. See mixtureGeneric.
-//
 // Sixteen rows at a time, the last of them masked (K1).
 //
 // SI q of these rows, R10 bytes from component to component, R12 components   DX c   DI phi
@@ -789,8 +779,6 @@ done:
 
 // func responsibilityBackwardAVX512(r, s []float32, ld int, sum []float32, k int)
 //
-// VJP of the responsibilities. See responsibilityBackwardGeneric.
-//
 // Sixteen rows at a time, the last of them masked (K1).
 //
 // SI r of these rows, DX s, R10 bytes from component to component, R12 components   DI sum
@@ -866,8 +854,6 @@ done:
 	VBROADCASTSS (R8), Z0
 
 // func gradientAVX512(dst, r []float32, rs int, g []float32, gs, k int)
-//
-// dst[j] = - sum over i of r[i] * G[i][j]. See gradientGeneric.
 //
 // Columns are done 64 at a time, then 16, the last of them masked (K1).
 //

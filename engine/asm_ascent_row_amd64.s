@@ -7,11 +7,7 @@
 // AVX2: the ascent of a single row, with the components beside each other in the vectors and P as
 // packed lower triangles (see quad_triangle_amd64.h).
 //
-// Registers: AX to DX, SI, DI, R8 to R13 and R15 are free; R14 (the goroutine) and SP are left alone.
-// Every function that uses vector registers ends with VZEROUPPER, without which the SSE code of Go
-// that runs next is slower. The head of a function says what its registers hold and, where a frame is
-// used, its slots. Operands are in Go order, destination last: VFMADD231PS a, b, c is c = fma(a, b, c).
-// Where a macro needs labels they are its last parameters and carry no other meaning.
+// Registers and conventions: see asm_amd64.s.
 //
 // Contents:
 //

@@ -81,6 +81,8 @@ var avx512Kernels = kernels{table{
 	peakRounds:             5000,
 }}
 
+// Without a comment, xAVX512 is xGeneric with AVX-512.
+
 // asm_gemm_avx512_amd64.s
 
 // sgemmAVX512_14x32 is panelGeneric with AVX-512, in tiles of up to 14 x 32 and panels of 32 columns.
@@ -103,138 +105,86 @@ func sgemmAVX512_6x64(args *panelArgs)
 //go:noescape
 func sgemmAtAVX512_14x32(args *panelArgs)
 
-// transposeAVX512 is transposeGeneric with AVX-512.
-//
 //go:noescape
 func transposeAVX512(dst []float32, ds int, src []float32, ss, rows, cols int)
 
 // asm_avx512_amd64.s
 
-// addAVX512 is addGeneric with AVX-512.
-//
 //go:noescape
 func addAVX512(dst, x, y []float32)
 
-// multiplyAVX512 is multiplyGeneric with AVX-512.
-//
 //go:noescape
 func multiplyAVX512(dst, x, y []float32)
 
-// subRowsAVX512 is subRowsGeneric with AVX-512.
-//
 //go:noescape
 func subRowsAVX512(args *subRowsArgs)
 
-// axpyAVX512 is axpyGeneric with AVX-512.
-//
 //go:noescape
 func axpyAVX512(a float32, x, y []float32)
 
-// scaleAVX512 is scaleGeneric with AVX-512.
-//
 //go:noescape
 func scaleAVX512(dst []float32, a float32, x []float32)
 
-// shiftAVX512 is shiftGeneric with AVX-512.
-//
 //go:noescape
 func shiftAVX512(dst []float32, a float32, x []float32)
 
-// reluAVX512 is reluGeneric with AVX-512.
-//
 //go:noescape
 func reluAVX512(dst, x []float32)
 
-// reluBackwardAVX512 is reluBackwardGeneric with AVX-512.
-//
 //go:noescape
 func reluBackwardAVX512(dst, x, y []float32)
 
-// decayAVX512 is decayGeneric with AVX-512.
-//
 //go:noescape
 func decayAVX512(a float32, x []float32)
 
-// normaliseAVX512 is normaliseGeneric with AVX-512.
-//
 //go:noescape
 func normaliseAVX512(dst, x []float32, mean, rstd float64)
 
-// normBackwardAVX512 is normBackwardGeneric with AVX-512.
-//
 //go:noescape
 func normBackwardAVX512(dst, x, y []float32, c1, c2, rstd float64)
 
-// adamAVX512 is adamGeneric with AVX-512.
-//
 //go:noescape
 func adamAVX512(p, g, m, v []float32, co *AdamCoefficients)
 
-// dotRowsAVX512 is dotRowsGeneric with AVX-512.
-//
 //go:noescape
 func dotRowsAVX512(dst, x []float32, xs int, y []float32, ys, n int)
 
-// sqdistRowsAVX512 is sqdistRowsGeneric with AVX-512.
-//
 //go:noescape
 func sqdistRowsAVX512(dst, x []float32, xs int, y []float32)
 
-// quadRowsAVX512 is quadRowsGeneric with AVX-512.
-//
 //go:noescape
 func quadRowsAVX512(dst, x []float32, xs int, y, w []float32)
 
-// sumAVX512 is sumGeneric with AVX-512.
-//
 //go:noescape
 func sumAVX512(x []float32) float64
 
-// dotAVX512 is dotGeneric with AVX-512.
-//
 //go:noescape
 func dotAVX512(x, y []float32) float64
 
-// squaresAVX512 is squaresGeneric with AVX-512.
-//
 //go:noescape
 func squaresAVX512(x []float32, mean float64) float64
 
-// addRowsAVX512 is addRowsGeneric with AVX-512.
-//
 //go:noescape
 func addRowsAVX512(sum []float64, x []float32, xs int, at []int32)
 
-// normalAVX512 is normalGeneric with AVX-512.
-//
 //go:noescape
 func normalAVX512(dst []float32, state uint64)
 
-// expAVX512 is expGeneric with AVX-512.
-//
 //go:noescape
 func expAVX512(dst, x []float32)
 
-// logAVX512 is logGeneric with AVX-512.
-//
 //go:noescape
 func logAVX512(dst, x []float32)
 
 // fmaPeakAVX512 runs rounds of 24 independent fused multiply-adds on registers, with AVX-512.
 func fmaPeakAVX512(rounds int)
 
-// readAVX512 is readGeneric with AVX-512.
-//
 //go:noescape
 func readAVX512(x []float32, rounds int) uint32
 
-// writeAVX512 is writeGeneric with AVX-512.
-//
 //go:noescape
 func writeAVX512(dst []float32, a float32, rounds int)
 
-// triadAVX512 is triadGeneric with AVX-512.
-//
 //go:noescape
 func triadAVX512(a float32, dst, x, y []float32, rounds int)
 
@@ -250,28 +200,18 @@ func quadSmallDAVX512(args *quadSmallDArgs)
 //go:noescape
 func vjpSmallDAVX512(args *vjpSmallDArgs)
 
-// gradRowsAVX512 is gradRowsGeneric with AVX-512.
-//
 //go:noescape
 func gradRowsAVX512(args *gradRowsArgs)
 
-// gradDeltasAVX512 is gradDeltasGeneric with AVX-512.
-//
 //go:noescape
 func gradDeltasAVX512(args *gradDeltasArgs)
 
-// mixtureAVX512 is mixtureGeneric with AVX-512.
-//
 //go:noescape
 func mixtureAVX512(q []float32, ld int, c, phi []float32)
 
-// responsibilityBackwardAVX512 is responsibilityBackwardGeneric with AVX-512.
-//
 //go:noescape
 func responsibilityBackwardAVX512(r, s []float32, ld int, sum []float32, k int)
 
-// gradientAVX512 is gradientGeneric with AVX-512.
-//
 //go:noescape
 func gradientAVX512(dst, r []float32, rs int, g []float32, gs, k int)
 
@@ -299,8 +239,6 @@ func addPatchesAVX512(c []float32, crs, cols int, r, b []float32, at []int32, st
 //go:noescape
 func spreadPatchesAVX512(b, r []float32, at []int32, w []float32, ws, stride int)
 
-// reluPoolAVX512 is reluPoolGeneric with AVX-512.
-//
 //go:noescape
 func reluPoolAVX512(y []float32, which []byte, x []float32, stride, w int)
 

@@ -7,11 +7,7 @@
 // AVX-512 (F, DQ, BW, VL): vectors. Elementwise operations, reductions, exp and log, and the loops
 // that measure what the machine can do. Tails are masked.
 //
-// Registers: AX to DX, SI, DI, R8 to R13 and R15 are free; R14 (the goroutine) and SP are left alone.
-// Every function that uses vector registers ends with VZEROUPPER, without which the SSE code of Go
-// that runs next is slower. The head of a function says what its registers hold and, where a frame is
-// used, its slots. Operands are in Go order, destination last: VFMADD231PS a, b, c is c = fma(a, b, c).
-// Where a macro needs labels they are its last parameters and carry no other meaning.
+// Registers and conventions: see asm_amd64.s.
 //
 // Contents:
 //
@@ -48,8 +44,6 @@
 
 // func addAVX512(dst, x, y []float32)
 //
-// dst[j] = x[j] + y[j]. See addGeneric.
-//
 // DI dst, SI x, DX y, CX elements left; VEC_LOOP uses AX, R8 and K1.
 TEXT ·addAVX512(SB), NOSPLIT, $0-72
 	MOVQ dst_base+0(FP), DI
@@ -64,8 +58,6 @@ TEXT ·addAVX512(SB), NOSPLIT, $0-72
 
 // func multiplyAVX512(dst, x, y []float32)
 //
-// dst[j] = x[j] * y[j]. See multiplyGeneric.
-//
 // DI dst, SI x, DX y, CX elements left; VEC_LOOP uses AX, R8 and K1.
 TEXT ·multiplyAVX512(SB), NOSPLIT, $0-72
 	MOVQ dst_base+0(FP), DI
@@ -79,8 +71,6 @@ TEXT ·multiplyAVX512(SB), NOSPLIT, $0-72
 #define ELEM_SUB VSUBPS Z1, Z0, Z0
 
 // func subRowsAVX512(args *subRowsArgs)
-//
-// dst[i][j] = x[i][j] - y[i][j]. See subRowsGeneric.
 //
 // DI, SI, DX: current row of dst, x, y   R10, R11, R13: bytes to the next row (R13 may be 0)
 // R12 rows left, CX elements left of the row   BX args
@@ -115,8 +105,6 @@ rowtest:
 
 // func axpyAVX512(a float32, x, y []float32)
 //
-// y[j] = fma(a, x[j], y[j]). See axpyGeneric.
-//
 // SI x, DX y, Z14 a, CX elements left; VEC_LOOP uses AX, R8 and K1.
 TEXT ·axpyAVX512(SB), NOSPLIT, $0-56
 	VBROADCASTSS a+0(FP), Z14
@@ -130,8 +118,6 @@ TEXT ·axpyAVX512(SB), NOSPLIT, $0-56
 #define ELEM_SCALE VMULPS Z14, Z0, Z0
 
 // func scaleAVX512(dst []float32, a float32, x []float32)
-//
-// dst[j] = a * x[j]. See scaleGeneric.
 //
 // DI dst, SI x, Z14 a, CX elements left; VEC_LOOP uses AX, R8 and K1.
 TEXT ·scaleAVX512(SB), NOSPLIT, $0-56
@@ -147,8 +133,6 @@ TEXT ·scaleAVX512(SB), NOSPLIT, $0-56
 
 // func shiftAVX512(dst []float32, a float32, x []float32)
 //
-// dst[j] = x[j] + a. See shiftGeneric.
-//
 // DI dst, SI x, Z14 a, CX elements left; VEC_LOOP uses AX, R8 and K1.
 TEXT ·shiftAVX512(SB), NOSPLIT, $0-56
 	MOVQ dst_base+0(FP), DI
@@ -163,8 +147,6 @@ TEXT ·shiftAVX512(SB), NOSPLIT, $0-56
 #define ELEM_RELU VMAXPS Z14, Z0, Z0
 
 // func reluAVX512(dst, x []float32)
-//
-// dst[j] = x[j] where x[j] > 0, else +0. See reluGeneric.
 //
 // DI dst, SI x, Z14 zero, CX elements left; VEC_LOOP uses AX, R8 and K1.
 TEXT ·reluAVX512(SB), NOSPLIT, $0-48
@@ -182,8 +164,6 @@ TEXT ·reluAVX512(SB), NOSPLIT, $0-48
 	VMOVAPS.Z Z1, K2, Z0
 
 // func reluBackwardAVX512(dst, x, y []float32)
-//
-// dst[j] = y[j] where x[j] > 0, else +0. See reluBackwardGeneric.
 //
 // DI dst, SI x, DX y, Z14 zero, CX elements left; VEC_LOOP uses AX, R8 and K1.
 TEXT ·reluBackwardAVX512(SB), NOSPLIT, $0-72
@@ -204,8 +184,6 @@ TEXT ·reluBackwardAVX512(SB), NOSPLIT, $0-72
 	VMOVAPS.Z Z0, K2, Z0
 
 // func decayAVX512(a float32, x []float32)
-//
-// x[j] = a * x[j], +0 below 2^-100. See decayGeneric.
 //
 // DI and SI x, Z12 magnitude bits, Z13 floor, Z14 a, CX elements left; VEC_LOOP uses AX, R8 and K1.
 TEXT ·decayAVX512(SB), NOSPLIT, $0-32
@@ -228,8 +206,6 @@ TEXT ·decayAVX512(SB), NOSPLIT, $0-32
 	VEC_NARROW
 
 // func normaliseAVX512(dst, x []float32, mean, rstd float64)
-//
-// dst[j] = (x[j] - mean) * rstd, in float64. See normaliseGeneric.
 //
 // DI dst, SI x, Z13 mean, Z14 rstd, CX elements left; VEC_LOOP uses AX, R8 and K1.
 TEXT ·normaliseAVX512(SB), NOSPLIT, $0-64
@@ -257,8 +233,6 @@ TEXT ·normaliseAVX512(SB), NOSPLIT, $0-64
 	VEC_NARROW
 
 // func normBackwardAVX512(dst, x, y []float32, c1, c2, rstd float64)
-//
-// dst[j] = rstd * (y[j] - c1 - c2 * x[j]), in float64. See normBackwardGeneric.
 //
 // DI dst, SI x, DX y, Z12 c1, Z13 c2, Z14 rstd, CX elements left; VEC_LOOP uses AX, R8 and K1.
 TEXT ·normBackwardAVX512(SB), NOSPLIT, $0-96
@@ -325,8 +299,6 @@ TEXT ·normBackwardAVX512(SB), NOSPLIT, $0-96
 
 // func adamAVX512(p, g, m, v []float32, co *AdamCoefficients)
 //
-// One Adam step on p. See adamGeneric.
-//
 // DI p, SI g, DX m, BX v, CX elements left; VEC_LOOP uses AX, R8 and K1. R10 *co.
 // Z4 clip, Z5 beta1, Z6 1-beta1, Z7 beta2, Z8 1-beta2, Z9 step, Z10 rbc2, Z11 eps.
 // Z15 magnitude bits, Z16 to Z18 the floors of g in v, of g and m, and of v. K2 to K4 masks.
@@ -357,8 +329,6 @@ TEXT ·adamAVX512(SB), NOSPLIT, $0-104
 // Reductions: the sixteen virtual lanes are one register
 
 // func dotRowsAVX512(dst, x []float32, xs int, y []float32, ys, n int)
-//
-// dst[i] = sum over j of x[i][j] * y[i][j]. See dotRowsGeneric.
 //
 // Four rows at a time, to hide the latency of their chains; then row by row.
 //
@@ -469,8 +439,6 @@ rowtest:
 
 // func sqdistRowsAVX512(dst, x []float32, xs int, y []float32)
 //
-// dst[i] = sum over j of (x[i][j] - y[j])^2. See sqdistRowsGeneric.
-//
 // Four rows at a time, to hide the latency of their chains; then row by row.
 //
 // DI dst         SI current row of x, R10 bytes from row to row, R13 three times that   DX y
@@ -580,8 +548,6 @@ rowtest:
 	RET
 
 // func quadRowsAVX512(dst, x []float32, xs int, y, w []float32)
-//
-// dst[i] = sum over j of w[j] * (x[i][j] - y[j])^2. See quadRowsGeneric.
 //
 // Four rows at a time, to hide the latency of their chains; then row by row.
 //
@@ -708,8 +674,6 @@ rowtest:
 
 // func sumAVX512(x []float32) float64
 //
-// The sum of x, in float64. See sumGeneric.
-//
 // SI x, CX elements left, Z4 and Z5 lanes, K1 tail mask
 TEXT ·sumAVX512(SB), NOSPLIT, $0-32
 	MOVQ x_base+0(FP), SI
@@ -741,8 +705,6 @@ tree:
 	RET
 
 // func dotAVX512(x, y []float32) float64
-//
-// The sum of x[j] * y[j], in float64. See dotGeneric.
 //
 // SI x, DX y, CX elements left, Z4 and Z5 lanes, K1 tail mask
 TEXT ·dotAVX512(SB), NOSPLIT, $0-56
@@ -781,8 +743,6 @@ tree:
 	RET
 
 // func squaresAVX512(x []float32, mean float64) float64
-//
-// The sum of (x[j] - mean)^2, in float64. See squaresGeneric.
 //
 // SI x, CX elements left, Z4 and Z5 lanes, Z6 mean, K1 and K2 tail masks of the lower and upper lanes
 TEXT ·squaresAVX512(SB), NOSPLIT, $0-40
@@ -825,8 +785,6 @@ tree:
 	RET
 
 // func addRowsAVX512(sum []float64, x []float32, xs int, at []int32)
-//
-// sum[j] += x[i][j] for all i of at, in float64. See addRowsGeneric.
 //
 // 32 columns at a time, then up to 16.
 //
@@ -922,8 +880,6 @@ parttest:
 
 // func expAVX512(dst, x []float32)
 //
-// dst[j] = exp(x[j]). See expGeneric.
-//
 // DI dst, SI x, CX elements left; VEC_LOOP uses AX, R8 and K1, EXP_OP Z0 to Z3 and Z16 to Z27.
 TEXT ·expAVX512(SB), NOSPLIT, $0-48
 	MOVQ dst_base+0(FP), DI
@@ -954,8 +910,6 @@ TEXT ·expAVX512(SB), NOSPLIT, $0-48
 
 // func logAVX512(dst, x []float32)
 //
-// dst[j] = log(x[j]). See logGeneric.
-//
 // DI dst, SI x, CX elements left; VEC_LOOP uses AX, R8 and K1, LOG_OP Z0 to Z5 and K2.
 TEXT ·logAVX512(SB), NOSPLIT, $0-48
 	MOVQ dst_base+0(FP), DI
@@ -978,8 +932,6 @@ TEXT ·logAVX512(SB), NOSPLIT, $0-48
 	VFMADD231PS Z0, Z1, f
 
 // func fmaPeakAVX512(rounds int)
-//
-// Rounds of 24 independent fused multiply-adds.
 //
 // CX rounds left, Z0 and Z1 operands, Z4 to Z15 twelve chains.
 TEXT ·fmaPeakAVX512(SB), NOSPLIT, $0-8
@@ -1066,8 +1018,6 @@ next: \
 
 // func readAVX512(x []float32, rounds int) uint32
 //
-// reads x, rounds times. See readGeneric.
-//
 // Returns the bitwise or of all elements. All passes but the last only load, because the or would
 // need units that a loop of loads does not leave free.
 //
@@ -1115,8 +1065,6 @@ TEXT ·readAVX512(SB), NOSPLIT, $0-36
 
 // func writeAVX512(dst []float32, a float32, rounds int)
 //
-// dst[j] = a, rounds times. See writeGeneric.
-//
 // R12, DI dst, R13 its length, CX elements left of the pass, R9 passes left, Z8 a.
 TEXT ·writeAVX512(SB), NOSPLIT, $0-40
 	MOVQ dst_base+0(FP), R12
@@ -1139,8 +1087,6 @@ TEXT ·writeAVX512(SB), NOSPLIT, $0-40
 	VMOVUPS     Z0, K1, (DI)
 
 // func triadAVX512(a float32, dst, x, y []float32, rounds int)
-//
-// dst[j] = fma(a, y[j], x[j]), rounds times. See triadGeneric.
 //
 // R10, SI x   R11, DX y   R12, DI dst   R13 their length   CX elements left of the pass
 // R9 passes left   Z8 a   Z0 to Z7 values

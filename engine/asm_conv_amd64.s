@@ -5,11 +5,7 @@
 
 // AVX2: convolution of one channel in patches of five rows, and pooling.
 //
-// Registers: AX to DX, SI, DI, R8 to R13 and R15 are free; R14 (the goroutine) and SP are left alone.
-// Every function that uses vector registers ends with VZEROUPPER, without which the SSE code of Go
-// that runs next is slower. The head of a function says what its registers hold and, where a frame is
-// used, its slots. Operands are in Go order, destination last: VFMADD231PS a, b, c is c = fma(a, b, c).
-// Where a macro needs labels they are its last parameters and carry no other meaning.
+// Registers and conventions: see asm_amd64.s.
 //
 // Contents:
 //
@@ -276,8 +272,6 @@ end:
 
 // func reluPoolAVX2(y []float32, which []byte, x []float32, stride, w int)
 //
-// ReLU and the maximum of 2 x 2 pixels. See reluPoolGeneric.
-//
 // Eight pooled pixels at a time. The last vector of a row also reads beyond it, and writes what the next row
 // overwrites. Where this would leave x or y: four at a time, then the rest.
 //
@@ -449,8 +443,6 @@ rows:
 	ADDQ   $8, R13
 
 // func poolBackwardRowsAVX2(args *poolBackwardArgs) (n int)
-//
-// Gradient of reluPool: its sums and the list of its entries. See poolBackwardGeneric.
 //
 // dy and which are read in vectors of eight from the start of each row. at and v may be written 16
 // elements past their end.

@@ -5,11 +5,7 @@
 
 // AVX-512: convolution of one channel in patches of five rows, and pooling.
 //
-// Registers: AX to DX, SI, DI, R8 to R13 and R15 are free; R14 (the goroutine) and SP are left alone.
-// Every function that uses vector registers ends with VZEROUPPER, without which the SSE code of Go
-// that runs next is slower. The head of a function says what its registers hold and, where a frame is
-// used, its slots. Operands are in Go order, destination last: VFMADD231PS a, b, c is c = fma(a, b, c).
-// Where a macro needs labels they are its last parameters and carry no other meaning.
+// Registers and conventions: see asm_amd64.s.
 //
 // Contents:
 //
@@ -312,8 +308,6 @@ GLOBL poolSides<>(SB), RODATA|NOPTR, $64
 
 // func reluPoolAVX512(y []float32, which []byte, x []float32, stride, w int)
 //
-// ReLU and the maximum of 2 x 2 pixels. See reluPoolGeneric.
-//
 // Sixteen pooled pixels at a time, masked.
 //
 // SI upper row of x, R11 bytes from row to row; DX, R8 current pixels of both rows   DI y   R9 which
@@ -411,8 +405,6 @@ rows:
 	VMOVUPS Z7, mask, addr
 
 // func poolBackwardAVX512(args *poolBackwardArgs) (n int)
-//
-// Gradient of reluPool: its sums and the list of its entries. See poolBackwardGeneric.
 //
 // w is at most 16. at and v may be written 16 elements past their end.
 //

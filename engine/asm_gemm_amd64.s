@@ -7,11 +7,7 @@
 
 // AVX2: matrix products and transposition.
 //
-// Registers: AX to DX, SI, DI, R8 to R13 and R15 are free; R14 (the goroutine) and SP are left alone.
-// Every function that uses vector registers ends with VZEROUPPER, without which the SSE code of Go
-// that runs next is slower. The head of a function says what its registers hold and, where a frame is
-// used, its slots. Operands are in Go order, destination last: VFMADD231PS a, b, c is c = fma(a, b, c).
-// Where a macro needs labels they are its last parameters and carry no other meaning.
+// Registers and conventions: see asm_amd64.s.
 //
 // Contents:
 //
@@ -24,8 +20,6 @@
 // sgemmAVX2_6x16
 
 // func sgemmAVX2_6x16(args *panelArgs)
-//
-// Panels of a matrix product, C = A B or C += A B. See panelGeneric.
 //
 // Tile: up to 6 x 16, registers as in gemm_avx2_amd64.h. Arguments: A (ars and acs floats from row to
 // row and from p to p+1; tiles begin tileStride floats apart if A is packed, tileStride = 0 if not), B
@@ -282,8 +276,6 @@ test: \
 
 // func sgemmAtAVX2_6x16(args *panelArgs)
 //
-// Panels of a product whose rows of B lie anywhere. See panelAtGeneric.
-//
 // Tile: up to 6 x 16, registers as in gemm_avx2_amd64.h, but R12 is the next element of at and R15
 // the start of B. The frame is that of gemm_panel_amd64.h.
 TEXT ·sgemmAtAVX2_6x16(SB), NOSPLIT, $280-8
@@ -361,8 +353,6 @@ done:
 // Transposition
 
 // func transposeBlocksAVX2(dst []float32, ds int, src []float32, ss, rows, cols int)
-//
-// dst[j][i] = src[i][j], eight rows at a time. See transposeGeneric.
 //
 // rows is a multiple of 8, cols of 4; both are above 0. Tile: 8 x 8, the last columns 8 x 4.
 //
@@ -464,8 +454,6 @@ below:
 	RET
 
 // func transposeFourAVX2(dst []float32, ds int, src []float32, ss, cols int)
-//
-// dst[j][i] = src[i][j] of four rows. See transposeGeneric.
 //
 // cols is a multiple of 8 above 0. Tile: 4 x 8.
 //

@@ -6,13 +6,7 @@
 
 // NEON: matrix products. One call is one tile; panelNEON and panelAtNEON walk over the tiles.
 //
-// Registers: R0 to R15, R19 to R21 and all of V0 to V31 are free. R16 and R17 (the linker's), R18 (the
-// platform's), R27 (the assembler's scratch register), R28 (the goroutine), R29 and R30 (frame and return
-// address) and RSP are left alone. F0 is how Go names V0 in scalar instructions and in loads and
-// stores; a load of 4 bytes (FMOVS) clears the other lanes, so that the vector instructions of the full
-// loops serve the last elements too, one at a time: only the loads and stores differ. Operands are in
-// Go order, destination last: VFMLA m, n, d is d = fma(m, n, d). The head of a function says what its
-// registers hold. Where a macro needs labels they are its last parameters and carry no other meaning.
+// Registers and conventions: see asm_arm64.s.
 //
 // Contents:
 //
@@ -234,8 +228,6 @@ onetest: \
 
 // func sgemmNEON_6x16(args *panelArgs)
 //
-// One tile of a matrix product, C = A B or C += A B. See sgemmGeneric6x16.
-//
 // A: ars and acs floats from row to row and from p to p+1. B: brs floats from p to p+1. C: crs. rows is 1
 // to 6. If acc is set the chains go on from the old C. Tile and registers as above.
 TEXT ·sgemmNEON_6x16(SB), NOSPLIT, $0-8
@@ -317,8 +309,6 @@ test: \
 	B    store
 
 // func sgemmAtNEON_6x16(args *panelArgs)
-//
-// One tile of a product whose rows of B lie anywhere. See panelAtGeneric.
 //
 // One tile, registers as in sgemmNEON_6x16, but R19 is the next element of at and R11 the start of B.
 TEXT ·sgemmAtNEON_6x16(SB), NOSPLIT, $0-8

@@ -7,11 +7,7 @@
 
 // AVX-512 (F, DQ, BW, VL): matrix products and transposition.
 //
-// Registers: AX to DX, SI, DI, R8 to R13 and R15 are free; R14 (the goroutine) and SP are left alone.
-// Every function that uses vector registers ends with VZEROUPPER, without which the SSE code of Go
-// that runs next is slower. The head of a function says what its registers hold and, where a frame is
-// used, its slots. Operands are in Go order, destination last: VFMADD231PS a, b, c is c = fma(a, b, c).
-// Where a macro needs labels they are its last parameters and carry no other meaning.
+// Registers and conventions: see asm_amd64.s.
 //
 // Contents:
 //
@@ -332,8 +328,6 @@ onetest: \
 
 // func sgemmAVX512_14x32(args *panelArgs)
 //
-// Panels of a matrix product, C = A B or C += A B. See panelGeneric.
-//
 // Tile: up to 14 x 32, registers as above. Arguments: A (ars and acs floats from row to row and from
 // p to p+1; tiles begin tileStride floats apart if A is packed, tileStride = 0 if not), B (brs floats from p
 // to p+1; 32 for several panels), C (crs). tiles tiles of rows rows, the first tall of them with
@@ -647,8 +641,6 @@ end:
 
 // func sgemmAVX512_14x16(args *panelArgs)
 //
-// sgemm for the last 16 columns or fewer. See panelGeneric.
-//
 // cols, 1 to 16, is the number of columns; 16 of B are read, cols of C are touched. Tile: up to 14 x 16;
 // arguments as in sgemmAVX512_14x32, of which a, c,
 // tiles and tall are advanced in place from tile to tile.
@@ -748,8 +740,6 @@ apart:
 
 // func sgemmAVX512_6x64(args *panelArgs)
 //
-// sgemm two panels at a time, 64 columns. See panelGeneric.
-//
 // Both panels of a pair, of k >= 4 inner indices, follow each other in b, packed; A has contiguous
 // p and rows ars floats apart, tiles directly below each other. Tile: up to 6 x 64, registers as in
 // gemm_avx512_amd64.h, frame as in gemm_panel_amd64.h.
@@ -848,8 +838,6 @@ twotest: \
 	JMP  store
 
 // func sgemmAtAVX512_14x32(args *panelArgs)
-//
-// Panels of a product whose rows of B lie anywhere. See panelAtGeneric.
 //
 // Tile: up to 14 x 32, registers as in sgemmAVX512_14x32, but R15 is the next element of at and AX the
 // start of B. The frame is that of gemm_panel_amd64.h.
@@ -976,8 +964,6 @@ done:
 	JEQ  block
 
 // func transposeAVX512(dst []float32, ds int, src []float32, ss, rows, cols int)
-//
-// dst[j][i] = src[i][j]. See transposeGeneric.
 //
 // rows and cols are above 0. Tile: 16 x 4 for twelve rows and more, then 8 x 8.
 //

@@ -5,8 +5,7 @@
 
 // AVX2: random numbers, in the arithmetic of num.Rand: every product is rounded before it is added.
 //
-// Registers: AX to DX, SI, DI, R8 to R13 and R15 are free; R14 (the goroutine) and SP are left alone.
-// Operands are in Go order, destination last: VSUBPD a, b, c is c = b - a.
+// Registers and conventions: see asm_amd64.s.
 //
 // Contents:
 //

@@ -5,8 +5,7 @@
 
 // AVX-512: random numbers, as in asm_random_amd64.s, where the constants are.
 //
-// Registers: AX to DX, SI, DI, R8 to R13 and R15 are free; R14 (the goroutine) and SP are left alone.
-// Operands are in Go order, destination last: VSUBPD a, b, c is c = b - a.
+// Registers and conventions: see asm_amd64.s.
 //
 // Contents:
 //

@@ -115,8 +115,8 @@ func declared(file, tier string) []edit {
 	file = "engine/asm_" + file + ".go"
 	return []edit{
 		before(file, "\tmultiply:               multiply"+tier, "\tsubtract: subtract"+tier+",\n"),
-		before(file, "// multiply"+tier+" is", "// subtract"+tier+" is subtractGeneric with "+tier+
-			".\n//\n//go:noescape\nfunc subtract"+tier+"(dst, x, y []float32)\n\n"),
+		before(file, "//go:noescape\nfunc multiply"+tier, "//go:noescape\nfunc subtract"+tier+
+			"(dst, x, y []float32)\n\n"),
 	}
 }
 
