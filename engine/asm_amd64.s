@@ -51,10 +51,6 @@ DATA ·tailMasks+0(SB)/8, $0xffffffffffffffff
 DATA ·tailMasks+8(SB)/8, $0xffffffffffffffff
 DATA ·tailMasks+16(SB)/8, $0xffffffffffffffff
 DATA ·tailMasks+24(SB)/8, $0xffffffffffffffff
-DATA ·tailMasks+32(SB)/8, $0
-DATA ·tailMasks+40(SB)/8, $0
-DATA ·tailMasks+48(SB)/8, $0
-DATA ·tailMasks+56(SB)/8, $0
 GLOBL ·tailMasks(SB), RODATA|NOPTR, $64
 
 // VEC_CONST8 defines a constant eight times over, so that it can be the operand of a vector instruction.

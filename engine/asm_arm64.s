@@ -754,22 +754,6 @@ DATA masks64<>+96(SB)/8, $0xffffffffffffffff
 DATA masks64<>+104(SB)/8, $0xffffffffffffffff
 DATA masks64<>+112(SB)/8, $0xffffffffffffffff
 DATA masks64<>+120(SB)/8, $0xffffffffffffffff
-DATA masks64<>+128(SB)/8, $0
-DATA masks64<>+136(SB)/8, $0
-DATA masks64<>+144(SB)/8, $0
-DATA masks64<>+152(SB)/8, $0
-DATA masks64<>+160(SB)/8, $0
-DATA masks64<>+168(SB)/8, $0
-DATA masks64<>+176(SB)/8, $0
-DATA masks64<>+184(SB)/8, $0
-DATA masks64<>+192(SB)/8, $0
-DATA masks64<>+200(SB)/8, $0
-DATA masks64<>+208(SB)/8, $0
-DATA masks64<>+216(SB)/8, $0
-DATA masks64<>+224(SB)/8, $0
-DATA masks64<>+232(SB)/8, $0
-DATA masks64<>+240(SB)/8, $0
-DATA masks64<>+248(SB)/8, $0
 GLOBL masks64<>(SB), RODATA|NOPTR, $256
 
 // func squaresNEON(x []float32, mean float64) float64

@@ -233,58 +233,16 @@ end:
 // ---------------------------------------------------------------------------------
 // Pooling
 
-// poolIota is 0, 1, ..., 15; poolTwice is 0, 0, 1, 1, ..., 7, 7; poolSides is 0, 1, 0, 1, ..., 0, 1.
-DATA poolIota<>+0(SB)/4, $0
-DATA poolIota<>+4(SB)/4, $1
-DATA poolIota<>+8(SB)/4, $2
-DATA poolIota<>+12(SB)/4, $3
-DATA poolIota<>+16(SB)/4, $4
-DATA poolIota<>+20(SB)/4, $5
-DATA poolIota<>+24(SB)/4, $6
-DATA poolIota<>+28(SB)/4, $7
-DATA poolIota<>+32(SB)/4, $8
-DATA poolIota<>+36(SB)/4, $9
-DATA poolIota<>+40(SB)/4, $10
-DATA poolIota<>+44(SB)/4, $11
-DATA poolIota<>+48(SB)/4, $12
-DATA poolIota<>+52(SB)/4, $13
-DATA poolIota<>+56(SB)/4, $14
-DATA poolIota<>+60(SB)/4, $15
+// poolIota is 0, 1, ..., 15.
+DATA poolIota<>+0(SB)/8, $0x0000000100000000
+DATA poolIota<>+8(SB)/8, $0x0000000300000002
+DATA poolIota<>+16(SB)/8, $0x0000000500000004
+DATA poolIota<>+24(SB)/8, $0x0000000700000006
+DATA poolIota<>+32(SB)/8, $0x0000000900000008
+DATA poolIota<>+40(SB)/8, $0x0000000b0000000a
+DATA poolIota<>+48(SB)/8, $0x0000000d0000000c
+DATA poolIota<>+56(SB)/8, $0x0000000f0000000e
 GLOBL poolIota<>(SB), RODATA|NOPTR, $64
-DATA poolTwice<>+0(SB)/4, $0
-DATA poolTwice<>+4(SB)/4, $0
-DATA poolTwice<>+8(SB)/4, $1
-DATA poolTwice<>+12(SB)/4, $1
-DATA poolTwice<>+16(SB)/4, $2
-DATA poolTwice<>+20(SB)/4, $2
-DATA poolTwice<>+24(SB)/4, $3
-DATA poolTwice<>+28(SB)/4, $3
-DATA poolTwice<>+32(SB)/4, $4
-DATA poolTwice<>+36(SB)/4, $4
-DATA poolTwice<>+40(SB)/4, $5
-DATA poolTwice<>+44(SB)/4, $5
-DATA poolTwice<>+48(SB)/4, $6
-DATA poolTwice<>+52(SB)/4, $6
-DATA poolTwice<>+56(SB)/4, $7
-DATA poolTwice<>+60(SB)/4, $7
-GLOBL poolTwice<>(SB), RODATA|NOPTR, $64
-DATA poolSides<>+0(SB)/4, $0
-DATA poolSides<>+4(SB)/4, $1
-DATA poolSides<>+8(SB)/4, $0
-DATA poolSides<>+12(SB)/4, $1
-DATA poolSides<>+16(SB)/4, $0
-DATA poolSides<>+20(SB)/4, $1
-DATA poolSides<>+24(SB)/4, $0
-DATA poolSides<>+28(SB)/4, $1
-DATA poolSides<>+32(SB)/4, $0
-DATA poolSides<>+36(SB)/4, $1
-DATA poolSides<>+40(SB)/4, $0
-DATA poolSides<>+44(SB)/4, $1
-DATA poolSides<>+48(SB)/4, $0
-DATA poolSides<>+52(SB)/4, $1
-DATA poolSides<>+56(SB)/4, $0
-DATA poolSides<>+60(SB)/4, $1
-GLOBL poolSides<>(SB), RODATA|NOPTR, $64
 
 // POOL_MASKS sets K3 to CX <= 16 elements, and K1 and K2 to twice as many. It doubles CX.
 #define POOL_MASKS \
@@ -427,10 +385,10 @@ TEXT ·poolBackwardAVX512(SB), NOSPLIT, $0-16
 	MOVQ R12, CX
 	POOL_MASKS
 	VMOVDQU32 poolIota<>(SB), Z30
-	VMOVDQU32 poolTwice<>(SB), Z23
-	VMOVDQU32 poolSides<>(SB), Z21
+	VPSRLD $1, Z30, Z23      // 0, 0, 1, 1, ..., 7, 7
 	MOVL $1, AX
 	VPBROADCASTD AX, Z29
+	VPANDD Z29, Z30, Z21     // 0, 1, 0, 1, ..., 0, 1
 	VPADDD Z29, Z29, Z28     // 2
 	VPSLLD $2, Z29, Z27      // 4, the number of no pixel
 	VPADDD Z28, Z27, Z19     // 2 and 4
