@@ -37,16 +37,13 @@
 	CMPQ R13, $2  \
 	JEQ  rows2    \
 	GEMM_LOOP(GEMM_STEP1, four1, fourtest1, one1, onetest1, store)\
-rows2: \
-	GEMM_LOOP(GEMM_STEP2, four2, fourtest2, one2, onetest2, store)\
-rows3: \
-	GEMM_LOOP(GEMM_STEP3, four3, fourtest3, one3, onetest3, store)\
+rows2:	GEMM_LOOP(GEMM_STEP2, four2, fourtest2, one2, onetest2, store)\
+rows3:	GEMM_LOOP(GEMM_STEP3, four3, fourtest3, one3, onetest3, store)\
 rows4or5: \
 	CMPQ R13, $5  \
 	JEQ  rows5    \
 	GEMM_LOOP(GEMM_STEP4, four4, fourtest4, one4, onetest4, store)\
-rows5: \
-	GEMM_LOOP(GEMM_STEP5, four5, fourtest5, one5, onetest5, store)
+rows5:	GEMM_LOOP(GEMM_STEP5, four5, fourtest5, one5, onetest5, store)
 
 // QUAD_LOADROW and QUAD_STOREROW load or store a row of such a tile if it exists (R13 rows), at DI,
 // which they advance by AX; after the last row they jump to end, or to the label stored.
@@ -388,8 +385,7 @@ storedLate:
 	CMPQ rowsHere-160(SP), $6
 	JEQ  six
 	QUAD_LOOP(GEMM_STEP5, GEMM_LATE5, QUAD_ARG_STEP, QUAD_ARG_GS, QUAD_ARG_XS, QUAD_ARG_MU, with5, without5)
-six:
-	QUAD_LOOP(GEMM_STEP6, GEMM_LATE6, QUAD_ARG_STEP, QUAD_ARG_GS, QUAD_ARG_XS, QUAD_ARG_MU, with6, without6)
+six:	QUAD_LOOP(GEMM_STEP6, GEMM_LATE6, QUAD_ARG_STEP, QUAD_ARG_GS, QUAD_ARG_XS, QUAD_ARG_MU, with6, without6)
 rest:
 	MOVQ extraRows-200(SP), CX
 	TESTQ CX, CX
@@ -635,8 +631,7 @@ startLate:
 	CMPQ R13, $6
 	JEQ  six
 	GEMM_LATELOOP(GEMM_STEP5, GEMM_LATE5, 4, GEMM_NEAR, eight5, eighttest5, late5, latetest5)
-six:
-	GEMM_LATELOOP(GEMM_STEP6, GEMM_LATE6, 4, GEMM_NEAR, eight6, eighttest6, late6, latetest6)
+six:	GEMM_LATELOOP(GEMM_STEP6, GEMM_LATE6, 4, GEMM_NEAR, eight6, eighttest6, late6, latetest6)
 store3:
 	GEMM_STORE3(DI, AX)
 	ADDQ $64, DI

@@ -191,16 +191,11 @@ pair:
 	CMPQ rowsHere-160(SP), $1
 	JGT  two
 	QUAD_LOOP(GEMM_PAIR1, QUAD_ARG_XS, without-192(SP), row1, rowtest1, other1)
-two:
-	QUAD_LOOP(GEMM_PAIR2, QUAD_ARG_XS, without-192(SP), row2, rowtest2, other2)
-three:
-	QUAD_LOOP(GEMM_PAIR3, QUAD_ARG_XS, without-192(SP), row3, rowtest3, other3)
-four:
-	QUAD_LOOP(GEMM_PAIR4, QUAD_ARG_XS, without-192(SP), row4, rowtest4, other4)
-five:
-	QUAD_LOOP(GEMM_PAIR5, QUAD_ARG_XS, without-192(SP), row5, rowtest5, other5)
-six:
-	QUAD_LOOP(GEMM_PAIR6, QUAD_ARG_XS, without-192(SP), row6, rowtest6, other6)
+two:	QUAD_LOOP(GEMM_PAIR2, QUAD_ARG_XS, without-192(SP), row2, rowtest2, other2)
+three:	QUAD_LOOP(GEMM_PAIR3, QUAD_ARG_XS, without-192(SP), row3, rowtest3, other3)
+four:	QUAD_LOOP(GEMM_PAIR4, QUAD_ARG_XS, without-192(SP), row4, rowtest4, other4)
+five:	QUAD_LOOP(GEMM_PAIR5, QUAD_ARG_XS, without-192(SP), row5, rowtest5, other5)
+six:	QUAD_LOOP(GEMM_PAIR6, QUAD_ARG_XS, without-192(SP), row6, rowtest6, other6)
 store:
 	GEMM_FETCH
 	GEMM_FETCH

@@ -95,16 +95,11 @@ strided:
 	CMPQ AX, $2
 	JEQ  rows2
 	GEMM_LOOP(GEMM_STEP1, four1, fourtest1, one1, onetest1, store)
-rows2:
-	GEMM_LOOP(GEMM_STEP2, four2, fourtest2, one2, onetest2, store)
-rows3:
-	GEMM_LOOP(GEMM_STEP3, four3, fourtest3, one3, onetest3, store)
-rows4:
-	GEMM_LOOP(GEMM_STEP4, four4, fourtest4, one4, onetest4, store)
-rows5:
-	GEMM_LOOP(GEMM_STEP5, four5, fourtest5, one5, onetest5, store)
-rows6:
-	GEMM_LOOP(GEMM_STEP6, four6, fourtest6, one6, onetest6, store)
+rows2:	GEMM_LOOP(GEMM_STEP2, four2, fourtest2, one2, onetest2, store)
+rows3:	GEMM_LOOP(GEMM_STEP3, four3, fourtest3, one3, onetest3, store)
+rows4:	GEMM_LOOP(GEMM_STEP4, four4, fourtest4, one4, onetest4, store)
+rows5:	GEMM_LOOP(GEMM_STEP5, four5, fourtest5, one5, onetest5, store)
+rows6:	GEMM_LOOP(GEMM_STEP6, four6, fourtest6, one6, onetest6, store)
 
 	// Few rows of A beside each other.
 beside:
@@ -115,12 +110,9 @@ beside:
 	JGT  beside3
 	JEQ  beside2
 	GEMM_DENSELOOP(GEMM_STEP1, 4, beside1eight, beside1test, fourtest1)
-beside2:
-	GEMM_DENSELOOP(GEMM_STEP2, 4, beside2eight, beside2test, fourtest2)
-beside3:
-	GEMM_DENSELOOP(GEMM_STEP3, 4, beside3eight, beside3test, fourtest3)
-beside4:
-	GEMM_DENSELOOP(GEMM_STEP4, 4, beside4eight, beside4test, fourtest4)
+beside2:	GEMM_DENSELOOP(GEMM_STEP2, 4, beside2eight, beside2test, fourtest2)
+beside3:	GEMM_DENSELOOP(GEMM_STEP3, 4, beside3eight, beside3test, fourtest3)
+beside4:	GEMM_DENSELOOP(GEMM_STEP4, 4, beside4eight, beside4test, fourtest4)
 
 store:
 	GEMM_STORE
@@ -220,19 +212,15 @@ startLate:
 	JEQ  packed6
 	JGT  panel6
 	GEMM_LATELOOP(GEMM_STEP6, GEMM_LATE6, 4, GEMM_AHEAD, beside6eight, beside6test, beside6one, beside6onetest)
-packed6:
-	GEMM_LATELOOP(GEMM_STEP6, GEMM_LATE6, 32, GEMM_AHEAD, packed6eight, packed6test, packed6one, packed6onetest)
-panel6:
-	GEMM_LATELOOP(GEMM_STEP6, GEMM_LATE6, 64, GEMM_AHEAD, panel6eight, panel6test, panel6one, panel6onetest)
+packed6:	GEMM_LATELOOP(GEMM_STEP6, GEMM_LATE6, 32, GEMM_AHEAD, packed6eight, packed6test, packed6one, packed6onetest)
+panel6:	GEMM_LATELOOP(GEMM_STEP6, GEMM_LATE6, 64, GEMM_AHEAD, panel6eight, panel6test, panel6one, panel6onetest)
 late5:
 	CMPQ R11, $32
 	JEQ  packed5
 	JGT  panel5
 	GEMM_LATELOOP(GEMM_STEP5, GEMM_LATE5, 4, GEMM_AHEAD, beside5eight, beside5test, beside5one, beside5onetest)
-packed5:
-	GEMM_LATELOOP(GEMM_STEP5, GEMM_LATE5, 32, GEMM_AHEAD, packed5eight, packed5test, packed5one, packed5onetest)
-panel5:
-	GEMM_LATELOOP(GEMM_STEP5, GEMM_LATE5, 64, GEMM_AHEAD, panel5eight, panel5test, panel5one, panel5onetest)
+packed5:	GEMM_LATELOOP(GEMM_STEP5, GEMM_LATE5, 32, GEMM_AHEAD, packed5eight, packed5test, packed5one, packed5onetest)
+panel5:	GEMM_LATELOOP(GEMM_STEP5, GEMM_LATE5, 64, GEMM_AHEAD, panel5eight, panel5test, panel5one, panel5onetest)
 
 store3:
 	GEMM_STORE3(DI, R13)
@@ -323,16 +311,11 @@ start:
 	CMPQ AX, $2
 	JEQ  rows2
 	GEMM_LOOPAT(GEMM_STEP1, one1, test1)
-rows2:
-	GEMM_LOOPAT(GEMM_STEP2, one2, test2)
-rows3:
-	GEMM_LOOPAT(GEMM_STEP3, one3, test3)
-rows4:
-	GEMM_LOOPAT(GEMM_STEP4, one4, test4)
-rows5:
-	GEMM_LOOPAT(GEMM_STEP5, one5, test5)
-rows6:
-	GEMM_LOOPAT(GEMM_STEP6, one6, test6)
+rows2:	GEMM_LOOPAT(GEMM_STEP2, one2, test2)
+rows3:	GEMM_LOOPAT(GEMM_STEP3, one3, test3)
+rows4:	GEMM_LOOPAT(GEMM_STEP4, one4, test4)
+rows5:	GEMM_LOOPAT(GEMM_STEP5, one5, test5)
+rows6:	GEMM_LOOPAT(GEMM_STEP6, one6, test6)
 
 store:
 	GEMM_STORE

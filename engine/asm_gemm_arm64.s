@@ -274,16 +274,11 @@ start:
 	CMP $2, R14
 	BEQ rows2
 	GEMM_LOOP(GEMM_STEP1, four1, fourtest1, one1, onetest1, store)
-rows2:
-	GEMM_LOOP(GEMM_STEP2, four2, fourtest2, one2, onetest2, store)
-rows3:
-	GEMM_LOOP(GEMM_STEP3, four3, fourtest3, one3, onetest3, store)
-rows4:
-	GEMM_LOOP(GEMM_STEP4, four4, fourtest4, one4, onetest4, store)
-rows5:
-	GEMM_LOOP(GEMM_STEP5, four5, fourtest5, one5, onetest5, store)
-rows6:
-	GEMM_LOOP(GEMM_STEP6, four6, fourtest6, one6, onetest6, store)
+rows2:	GEMM_LOOP(GEMM_STEP2, four2, fourtest2, one2, onetest2, store)
+rows3:	GEMM_LOOP(GEMM_STEP3, four3, fourtest3, one3, onetest3, store)
+rows4:	GEMM_LOOP(GEMM_STEP4, four4, fourtest4, one4, onetest4, store)
+rows5:	GEMM_LOOP(GEMM_STEP5, four5, fourtest5, one5, onetest5, store)
+rows6:	GEMM_LOOP(GEMM_STEP6, four6, fourtest6, one6, onetest6, store)
 
 store:
 	GEMM_STORE
@@ -348,16 +343,11 @@ start:
 	CMP $2, R14
 	BEQ rows2
 	GEMM_LOOPAT(GEMM_STEP1, one1, test1)
-rows2:
-	GEMM_LOOPAT(GEMM_STEP2, one2, test2)
-rows3:
-	GEMM_LOOPAT(GEMM_STEP3, one3, test3)
-rows4:
-	GEMM_LOOPAT(GEMM_STEP4, one4, test4)
-rows5:
-	GEMM_LOOPAT(GEMM_STEP5, one5, test5)
-rows6:
-	GEMM_LOOPAT(GEMM_STEP6, one6, test6)
+rows2:	GEMM_LOOPAT(GEMM_STEP2, one2, test2)
+rows3:	GEMM_LOOPAT(GEMM_STEP3, one3, test3)
+rows4:	GEMM_LOOPAT(GEMM_STEP4, one4, test4)
+rows5:	GEMM_LOOPAT(GEMM_STEP5, one5, test5)
+rows6:	GEMM_LOOPAT(GEMM_STEP6, one6, test6)
 
 store:
 	GEMM_STORE

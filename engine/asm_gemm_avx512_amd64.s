@@ -44,44 +44,19 @@
 	GEMM_LOADB \
 	GEMM_ROW((R8), Z2, Z4, Z5)
 
-#define GEMM_STEP2 GEMM_STEP1 \
-	GEMM_ROW((R8)(R10*1), Z3, Z6, Z7)
-
-#define GEMM_STEP3 GEMM_STEP2 \
-	GEMM_ROW((R8)(R10*2), Z2, Z8, Z9)
-
-#define GEMM_STEP4 GEMM_STEP3 \
-	GEMM_ROW((R8)(R9*1), Z3, Z10, Z11)
-
-#define GEMM_STEP5 GEMM_STEP4 \
-	GEMM_ROW((R8)(R10*4), Z2, Z12, Z13)
-
-#define GEMM_STEP6 GEMM_STEP5 \
-	GEMM_ROW((SI), Z3, Z14, Z15)
-
-#define GEMM_STEP7 GEMM_STEP6 \
-	GEMM_ROW((SI)(R10*1), Z2, Z16, Z17)
-
-#define GEMM_STEP8 GEMM_STEP7 \
-	GEMM_ROW((SI)(R10*2), Z3, Z18, Z19)
-
-#define GEMM_STEP9 GEMM_STEP8 \
-	GEMM_ROW((SI)(R9*1), Z2, Z20, Z21)
-
-#define GEMM_STEP10 GEMM_STEP9 \
-	GEMM_ROW((SI)(R10*4), Z3, Z22, Z23)
-
-#define GEMM_STEP11 GEMM_STEP10 \
-	GEMM_ROW((DX), Z2, Z24, Z25)
-
-#define GEMM_STEP12 GEMM_STEP11 \
-	GEMM_ROW((DX)(R10*1), Z3, Z26, Z27)
-
-#define GEMM_STEP13 GEMM_STEP12 \
-	GEMM_ROW((DX)(R10*2), Z2, Z28, Z29)
-
-#define GEMM_STEP14 GEMM_STEP13 \
-	GEMM_ROW((DX)(R9*1), Z3, Z30, Z31)
+#define GEMM_STEP2 GEMM_STEP1; GEMM_ROW((R8)(R10*1), Z3, Z6, Z7)
+#define GEMM_STEP3 GEMM_STEP2; GEMM_ROW((R8)(R10*2), Z2, Z8, Z9)
+#define GEMM_STEP4 GEMM_STEP3; GEMM_ROW((R8)(R9*1), Z3, Z10, Z11)
+#define GEMM_STEP5 GEMM_STEP4; GEMM_ROW((R8)(R10*4), Z2, Z12, Z13)
+#define GEMM_STEP6 GEMM_STEP5; GEMM_ROW((SI), Z3, Z14, Z15)
+#define GEMM_STEP7 GEMM_STEP6; GEMM_ROW((SI)(R10*1), Z2, Z16, Z17)
+#define GEMM_STEP8 GEMM_STEP7; GEMM_ROW((SI)(R10*2), Z3, Z18, Z19)
+#define GEMM_STEP9 GEMM_STEP8; GEMM_ROW((SI)(R9*1), Z2, Z20, Z21)
+#define GEMM_STEP10 GEMM_STEP9; GEMM_ROW((SI)(R10*4), Z3, Z22, Z23)
+#define GEMM_STEP11 GEMM_STEP10; GEMM_ROW((DX), Z2, Z24, Z25)
+#define GEMM_STEP12 GEMM_STEP11; GEMM_ROW((DX)(R10*1), Z3, Z26, Z27)
+#define GEMM_STEP13 GEMM_STEP12; GEMM_ROW((DX)(R10*2), Z2, Z28, Z29)
+#define GEMM_STEP14 GEMM_STEP13; GEMM_ROW((DX)(R9*1), Z3, Z30, Z31)
 
 // GEMM_NEXT advances to the next inner index.
 #define GEMM_NEXT \
@@ -111,44 +86,19 @@
 	load \
 	GEMM_ROW((R8), Z2, Z4, Z5)
 
-#define GEMM_COLUMN2(load) GEMM_COLUMN1(load) \
-	GEMM_ROW(4(R8), Z3, Z6, Z7)
-
-#define GEMM_COLUMN3(load) GEMM_COLUMN2(load) \
-	GEMM_ROWBCST(8(R8), Z8, Z9)
-
-#define GEMM_COLUMN4(load) GEMM_COLUMN3(load) \
-	GEMM_ROW(12(R8), Z2, Z10, Z11)
-
-#define GEMM_COLUMN5(load) GEMM_COLUMN4(load) \
-	GEMM_ROW(16(R8), Z3, Z12, Z13)
-
-#define GEMM_COLUMN6(load) GEMM_COLUMN5(load) \
-	GEMM_ROW(20(R8), Z2, Z14, Z15)
-
-#define GEMM_COLUMN7(load) GEMM_COLUMN6(load) \
-	GEMM_ROWBCST(24(R8), Z16, Z17)
-
-#define GEMM_COLUMN8(load) GEMM_COLUMN7(load) \
-	GEMM_ROW(28(R8), Z3, Z18, Z19)
-
-#define GEMM_COLUMN9(load) GEMM_COLUMN8(load) \
-	GEMM_ROW(32(R8), Z2, Z20, Z21)
-
-#define GEMM_COLUMN10(load) GEMM_COLUMN9(load) \
-	GEMM_ROW(36(R8), Z3, Z22, Z23)
-
-#define GEMM_COLUMN11(load) GEMM_COLUMN10(load) \
-	GEMM_ROWBCST(40(R8), Z24, Z25)
-
-#define GEMM_COLUMN12(load) GEMM_COLUMN11(load) \
-	GEMM_ROW(44(R8), Z2, Z26, Z27)
-
-#define GEMM_COLUMN13(load) GEMM_COLUMN12(load) \
-	GEMM_ROW(48(R8), Z3, Z28, Z29)
-
-#define GEMM_COLUMN14(load) GEMM_COLUMN13(load) \
-	GEMM_ROW(52(R8), Z2, Z30, Z31)
+#define GEMM_COLUMN2(load) GEMM_COLUMN1(load); GEMM_ROW(4(R8), Z3, Z6, Z7)
+#define GEMM_COLUMN3(load) GEMM_COLUMN2(load); GEMM_ROWBCST(8(R8), Z8, Z9)
+#define GEMM_COLUMN4(load) GEMM_COLUMN3(load); GEMM_ROW(12(R8), Z2, Z10, Z11)
+#define GEMM_COLUMN5(load) GEMM_COLUMN4(load); GEMM_ROW(16(R8), Z3, Z12, Z13)
+#define GEMM_COLUMN6(load) GEMM_COLUMN5(load); GEMM_ROW(20(R8), Z2, Z14, Z15)
+#define GEMM_COLUMN7(load) GEMM_COLUMN6(load); GEMM_ROWBCST(24(R8), Z16, Z17)
+#define GEMM_COLUMN8(load) GEMM_COLUMN7(load); GEMM_ROW(28(R8), Z3, Z18, Z19)
+#define GEMM_COLUMN9(load) GEMM_COLUMN8(load); GEMM_ROW(32(R8), Z2, Z20, Z21)
+#define GEMM_COLUMN10(load) GEMM_COLUMN9(load); GEMM_ROW(36(R8), Z3, Z22, Z23)
+#define GEMM_COLUMN11(load) GEMM_COLUMN10(load); GEMM_ROWBCST(40(R8), Z24, Z25)
+#define GEMM_COLUMN12(load) GEMM_COLUMN11(load); GEMM_ROW(44(R8), Z2, Z26, Z27)
+#define GEMM_COLUMN13(load) GEMM_COLUMN12(load); GEMM_ROW(48(R8), Z3, Z28, Z29)
+#define GEMM_COLUMN14(load) GEMM_COLUMN13(load); GEMM_ROW(52(R8), Z2, Z30, Z31)
 
 #define GEMM_NEXTCOLUMN \
 	ADDQ R11, R8 \
@@ -178,44 +128,19 @@ odd: \
 	VMOVUPS (128*n+64)(BX), Z1 \
 	GEMM_ROW((4*n)(R8), Z2, Z4, Z5)
 
-#define GEMM_DENSE2(n) GEMM_DENSE1(n) \
-	GEMM_ROW((4*n)(R8)(R10*1), Z3, Z6, Z7)
-
-#define GEMM_DENSE3(n) GEMM_DENSE2(n) \
-	GEMM_ROWBCST((4*n)(SI), Z8, Z9)
-
-#define GEMM_DENSE4(n) GEMM_DENSE3(n) \
-	GEMM_ROW((4*n)(SI)(R10*1), Z2, Z10, Z11)
-
-#define GEMM_DENSE5(n) GEMM_DENSE4(n) \
-	GEMM_ROW((4*n)(DX), Z3, Z12, Z13)
-
-#define GEMM_DENSE6(n) GEMM_DENSE5(n) \
-	GEMM_ROW((4*n)(DX)(R10*1), Z2, Z14, Z15)
-
-#define GEMM_DENSE7(n) GEMM_DENSE6(n) \
-	GEMM_ROWBCST((4*n)(R11), Z16, Z17)
-
-#define GEMM_DENSE8(n) GEMM_DENSE7(n) \
-	GEMM_ROW((4*n)(R11)(R10*1), Z3, Z18, Z19)
-
-#define GEMM_DENSE9(n) GEMM_DENSE8(n) \
-	GEMM_ROW((4*n)(R12), Z2, Z20, Z21)
-
-#define GEMM_DENSE10(n) GEMM_DENSE9(n) \
-	GEMM_ROW((4*n)(R12)(R10*1), Z3, Z22, Z23)
-
-#define GEMM_DENSE11(n) GEMM_DENSE10(n) \
-	GEMM_ROWBCST((4*n)(R13), Z24, Z25)
-
-#define GEMM_DENSE12(n) GEMM_DENSE11(n) \
-	GEMM_ROW((4*n)(R13)(R10*1), Z2, Z26, Z27)
-
-#define GEMM_DENSE13(n) GEMM_DENSE12(n) \
-	GEMM_ROW((4*n)(DI), Z3, Z28, Z29)
-
-#define GEMM_DENSE14(n) GEMM_DENSE13(n) \
-	GEMM_ROW((4*n)(DI)(R10*1), Z2, Z30, Z31)
+#define GEMM_DENSE2(n) GEMM_DENSE1(n); GEMM_ROW((4*n)(R8)(R10*1), Z3, Z6, Z7)
+#define GEMM_DENSE3(n) GEMM_DENSE2(n); GEMM_ROWBCST((4*n)(SI), Z8, Z9)
+#define GEMM_DENSE4(n) GEMM_DENSE3(n); GEMM_ROW((4*n)(SI)(R10*1), Z2, Z10, Z11)
+#define GEMM_DENSE5(n) GEMM_DENSE4(n); GEMM_ROW((4*n)(DX), Z3, Z12, Z13)
+#define GEMM_DENSE6(n) GEMM_DENSE5(n); GEMM_ROW((4*n)(DX)(R10*1), Z2, Z14, Z15)
+#define GEMM_DENSE7(n) GEMM_DENSE6(n); GEMM_ROWBCST((4*n)(R11), Z16, Z17)
+#define GEMM_DENSE8(n) GEMM_DENSE7(n); GEMM_ROW((4*n)(R11)(R10*1), Z3, Z18, Z19)
+#define GEMM_DENSE9(n) GEMM_DENSE8(n); GEMM_ROW((4*n)(R12), Z2, Z20, Z21)
+#define GEMM_DENSE10(n) GEMM_DENSE9(n); GEMM_ROW((4*n)(R12)(R10*1), Z3, Z22, Z23)
+#define GEMM_DENSE11(n) GEMM_DENSE10(n); GEMM_ROWBCST((4*n)(R13), Z24, Z25)
+#define GEMM_DENSE12(n) GEMM_DENSE11(n); GEMM_ROW((4*n)(R13)(R10*1), Z2, Z26, Z27)
+#define GEMM_DENSE13(n) GEMM_DENSE12(n); GEMM_ROW((4*n)(DI), Z3, Z28, Z29)
+#define GEMM_DENSE14(n) GEMM_DENSE13(n); GEMM_ROW((4*n)(DI)(R10*1), Z2, Z30, Z31)
 
 // GEMM_NEXTDENSE advances by n inner indices.
 #define GEMM_NEXTDENSE(n) \
@@ -404,32 +329,19 @@ strided:
 	ADDQ R10, DX
 	GEMM_BYROWS(DI, rows2, rows3, rows4, rows5, rows6, rows7, rows8, rows9, rows10, rows11, rows12, rows13, rows14)
 	GEMM_LOOP(GEMM_STEP1, GEMM_NEXT, two1, twotest1, odd1)
-rows2:
-	GEMM_LOOP(GEMM_STEP2, GEMM_NEXT, two2, twotest2, odd2)
-rows3:
-	GEMM_LOOP(GEMM_STEP3, GEMM_NEXT, two3, twotest3, odd3)
-rows4:
-	GEMM_LOOP(GEMM_STEP4, GEMM_NEXT, two4, twotest4, odd4)
-rows5:
-	GEMM_LOOP(GEMM_STEP5, GEMM_NEXT, two5, twotest5, odd5)
-rows6:
-	GEMM_LOOP(GEMM_STEP6, GEMM_NEXT, two6, twotest6, odd6)
-rows7:
-	GEMM_LOOP(GEMM_STEP7, GEMM_NEXT, two7, twotest7, odd7)
-rows8:
-	GEMM_LOOP(GEMM_STEP8, GEMM_NEXT, two8, twotest8, odd8)
-rows9:
-	GEMM_LOOP(GEMM_STEP9, GEMM_NEXT, two9, twotest9, odd9)
-rows10:
-	GEMM_LOOP(GEMM_STEP10, GEMM_NEXT, two10, twotest10, odd10)
-rows11:
-	GEMM_LOOP(GEMM_STEP11, GEMM_NEXT, two11, twotest11, odd11)
-rows12:
-	GEMM_LOOP(GEMM_STEP12, GEMM_NEXT, two12, twotest12, odd12)
-rows13:
-	GEMM_LOOP(GEMM_STEP13, GEMM_NEXT, two13, twotest13, odd13)
-rows14:
-	GEMM_LOOP(GEMM_STEP14, GEMM_NEXT, two14, twotest14, odd14)
+rows2:	GEMM_LOOP(GEMM_STEP2, GEMM_NEXT, two2, twotest2, odd2)
+rows3:	GEMM_LOOP(GEMM_STEP3, GEMM_NEXT, two3, twotest3, odd3)
+rows4:	GEMM_LOOP(GEMM_STEP4, GEMM_NEXT, two4, twotest4, odd4)
+rows5:	GEMM_LOOP(GEMM_STEP5, GEMM_NEXT, two5, twotest5, odd5)
+rows6:	GEMM_LOOP(GEMM_STEP6, GEMM_NEXT, two6, twotest6, odd6)
+rows7:	GEMM_LOOP(GEMM_STEP7, GEMM_NEXT, two7, twotest7, odd7)
+rows8:	GEMM_LOOP(GEMM_STEP8, GEMM_NEXT, two8, twotest8, odd8)
+rows9:	GEMM_LOOP(GEMM_STEP9, GEMM_NEXT, two9, twotest9, odd9)
+rows10:	GEMM_LOOP(GEMM_STEP10, GEMM_NEXT, two10, twotest10, odd10)
+rows11:	GEMM_LOOP(GEMM_STEP11, GEMM_NEXT, two11, twotest11, odd11)
+rows12:	GEMM_LOOP(GEMM_STEP12, GEMM_NEXT, two12, twotest12, odd12)
+rows13:	GEMM_LOOP(GEMM_STEP13, GEMM_NEXT, two13, twotest13, odd13)
+rows14:	GEMM_LOOP(GEMM_STEP14, GEMM_NEXT, two14, twotest14, odd14)
 dense:
 	MOVQ DI, held-40(SP)
 	MOVQ DI, R9
@@ -464,32 +376,19 @@ turns:
 rest:
 	GEMM_BYROWS(R9, dens2, dens3, dens4, dens5, dens6, dens7, dens8, dens9, dens10, dens11, dens12, dens13, dens14)
 	GEMM_DENSELOOP(GEMM_DENSE1, four1, fourtest1, one1, onetest1)
-dens2:
-	GEMM_DENSELOOP(GEMM_DENSE2, four2, fourtest2, one2, onetest2)
-dens3:
-	GEMM_DENSELOOP(GEMM_DENSE3, four3, fourtest3, one3, onetest3)
-dens4:
-	GEMM_DENSELOOP(GEMM_DENSE4, four4, fourtest4, one4, onetest4)
-dens5:
-	GEMM_DENSELOOP(GEMM_DENSE5, four5, fourtest5, one5, onetest5)
-dens6:
-	GEMM_DENSELOOP(GEMM_DENSE6, four6, fourtest6, one6, onetest6)
-dens7:
-	GEMM_DENSELOOP(GEMM_DENSE7, four7, fourtest7, one7, onetest7)
-dens8:
-	GEMM_DENSELOOP(GEMM_DENSE8, four8, fourtest8, one8, onetest8)
-dens9:
-	GEMM_DENSELOOP(GEMM_DENSE9, four9, fourtest9, one9, onetest9)
-dens10:
-	GEMM_DENSELOOP(GEMM_DENSE10, four10, fourtest10, one10, onetest10)
-dens11:
-	GEMM_DENSELOOP(GEMM_DENSE11, four11, fourtest11, one11, onetest11)
-dens12:
-	GEMM_DENSELOOP(GEMM_DENSE12, four12, fourtest12, one12, onetest12)
-dens13:
-	GEMM_DENSELOOP(GEMM_DENSE13, four13, fourtest13, one13, onetest13)
-dens14:
-	GEMM_DENSELOOP(GEMM_DENSE14, four14, fourtest14, one14, onetest14)
+dens2:	GEMM_DENSELOOP(GEMM_DENSE2, four2, fourtest2, one2, onetest2)
+dens3:	GEMM_DENSELOOP(GEMM_DENSE3, four3, fourtest3, one3, onetest3)
+dens4:	GEMM_DENSELOOP(GEMM_DENSE4, four4, fourtest4, one4, onetest4)
+dens5:	GEMM_DENSELOOP(GEMM_DENSE5, four5, fourtest5, one5, onetest5)
+dens6:	GEMM_DENSELOOP(GEMM_DENSE6, four6, fourtest6, one6, onetest6)
+dens7:	GEMM_DENSELOOP(GEMM_DENSE7, four7, fourtest7, one7, onetest7)
+dens8:	GEMM_DENSELOOP(GEMM_DENSE8, four8, fourtest8, one8, onetest8)
+dens9:	GEMM_DENSELOOP(GEMM_DENSE9, four9, fourtest9, one9, onetest9)
+dens10:	GEMM_DENSELOOP(GEMM_DENSE10, four10, fourtest10, one10, onetest10)
+dens11:	GEMM_DENSELOOP(GEMM_DENSE11, four11, fourtest11, one11, onetest11)
+dens12:	GEMM_DENSELOOP(GEMM_DENSE12, four12, fourtest12, one12, onetest12)
+dens13:	GEMM_DENSELOOP(GEMM_DENSE13, four13, fourtest13, one13, onetest13)
+dens14:	GEMM_DENSELOOP(GEMM_DENSE14, four14, fourtest14, one14, onetest14)
 densestore:
 	MOVQ inner-48(SP), CX
 	TESTQ CX, CX
@@ -510,32 +409,19 @@ densedone:
 columns:
 	GEMM_BYROWS(DI, col2, col3, col4, col5, col6, col7, col8, col9, col10, col11, col12, col13, col14)
 	GEMM_LOOP(GEMM_COLUMN1(GEMM_LOADB), GEMM_NEXTCOLUMN, pair1, pairtest1, single1)
-col2:
-	GEMM_LOOP(GEMM_COLUMN2(GEMM_LOADB), GEMM_NEXTCOLUMN, pair2, pairtest2, single2)
-col3:
-	GEMM_LOOP(GEMM_COLUMN3(GEMM_LOADB), GEMM_NEXTCOLUMN, pair3, pairtest3, single3)
-col4:
-	GEMM_LOOP(GEMM_COLUMN4(GEMM_LOADB), GEMM_NEXTCOLUMN, pair4, pairtest4, single4)
-col5:
-	GEMM_LOOP(GEMM_COLUMN5(GEMM_LOADB), GEMM_NEXTCOLUMN, pair5, pairtest5, single5)
-col6:
-	GEMM_LOOP(GEMM_COLUMN6(GEMM_LOADB), GEMM_NEXTCOLUMN, pair6, pairtest6, single6)
-col7:
-	GEMM_LOOP(GEMM_COLUMN7(GEMM_LOADB), GEMM_NEXTCOLUMN, pair7, pairtest7, single7)
-col8:
-	GEMM_LOOP(GEMM_COLUMN8(GEMM_LOADB), GEMM_NEXTCOLUMN, pair8, pairtest8, single8)
-col9:
-	GEMM_LOOP(GEMM_COLUMN9(GEMM_LOADB), GEMM_NEXTCOLUMN, pair9, pairtest9, single9)
-col10:
-	GEMM_LOOP(GEMM_COLUMN10(GEMM_LOADB), GEMM_NEXTCOLUMN, pair10, pairtest10, single10)
-col11:
-	GEMM_LOOP(GEMM_COLUMN11(GEMM_LOADB), GEMM_NEXTCOLUMN, pair11, pairtest11, single11)
-col12:
-	GEMM_LOOP(GEMM_COLUMN12(GEMM_LOADB), GEMM_NEXTCOLUMN, pair12, pairtest12, single12)
-col13:
-	GEMM_LOOP(GEMM_COLUMN13(GEMM_LOADB), GEMM_NEXTCOLUMN, pair13, pairtest13, single13)
-col14:
-	GEMM_LOOP(GEMM_COLUMN14(GEMM_LOADB), GEMM_NEXTCOLUMN, pair14, pairtest14, single14)
+col2:	GEMM_LOOP(GEMM_COLUMN2(GEMM_LOADB), GEMM_NEXTCOLUMN, pair2, pairtest2, single2)
+col3:	GEMM_LOOP(GEMM_COLUMN3(GEMM_LOADB), GEMM_NEXTCOLUMN, pair3, pairtest3, single3)
+col4:	GEMM_LOOP(GEMM_COLUMN4(GEMM_LOADB), GEMM_NEXTCOLUMN, pair4, pairtest4, single4)
+col5:	GEMM_LOOP(GEMM_COLUMN5(GEMM_LOADB), GEMM_NEXTCOLUMN, pair5, pairtest5, single5)
+col6:	GEMM_LOOP(GEMM_COLUMN6(GEMM_LOADB), GEMM_NEXTCOLUMN, pair6, pairtest6, single6)
+col7:	GEMM_LOOP(GEMM_COLUMN7(GEMM_LOADB), GEMM_NEXTCOLUMN, pair7, pairtest7, single7)
+col8:	GEMM_LOOP(GEMM_COLUMN8(GEMM_LOADB), GEMM_NEXTCOLUMN, pair8, pairtest8, single8)
+col9:	GEMM_LOOP(GEMM_COLUMN9(GEMM_LOADB), GEMM_NEXTCOLUMN, pair9, pairtest9, single9)
+col10:	GEMM_LOOP(GEMM_COLUMN10(GEMM_LOADB), GEMM_NEXTCOLUMN, pair10, pairtest10, single10)
+col11:	GEMM_LOOP(GEMM_COLUMN11(GEMM_LOADB), GEMM_NEXTCOLUMN, pair11, pairtest11, single11)
+col12:	GEMM_LOOP(GEMM_COLUMN12(GEMM_LOADB), GEMM_NEXTCOLUMN, pair12, pairtest12, single12)
+col13:	GEMM_LOOP(GEMM_COLUMN13(GEMM_LOADB), GEMM_NEXTCOLUMN, pair13, pairtest13, single13)
+col14:	GEMM_LOOP(GEMM_COLUMN14(GEMM_LOADB), GEMM_NEXTCOLUMN, pair14, pairtest14, single14)
 
 store:
 	MOVQ DI, CX
@@ -566,44 +452,19 @@ end:
 	VMOVUPS (BX), Z0 \
 	VFMADD231PS.BCST (R8), Z0, Z4
 
-#define GEMM_NARROW2 GEMM_NARROW1 \
-	VFMADD231PS.BCST (R8)(R10*1), Z0, Z5
-
-#define GEMM_NARROW3 GEMM_NARROW2 \
-	VFMADD231PS.BCST (R8)(R10*2), Z0, Z6
-
-#define GEMM_NARROW4 GEMM_NARROW3 \
-	VFMADD231PS.BCST (R8)(R9*1), Z0, Z7
-
-#define GEMM_NARROW5 GEMM_NARROW4 \
-	VFMADD231PS.BCST (R8)(R10*4), Z0, Z8
-
-#define GEMM_NARROW6 GEMM_NARROW5 \
-	VFMADD231PS.BCST (SI), Z0, Z9
-
-#define GEMM_NARROW7 GEMM_NARROW6 \
-	VFMADD231PS.BCST (SI)(R10*1), Z0, Z10
-
-#define GEMM_NARROW8 GEMM_NARROW7 \
-	VFMADD231PS.BCST (SI)(R10*2), Z0, Z11
-
-#define GEMM_NARROW9 GEMM_NARROW8 \
-	VFMADD231PS.BCST (SI)(R9*1), Z0, Z12
-
-#define GEMM_NARROW10 GEMM_NARROW9 \
-	VFMADD231PS.BCST (SI)(R10*4), Z0, Z13
-
-#define GEMM_NARROW11 GEMM_NARROW10 \
-	VFMADD231PS.BCST (DX), Z0, Z14
-
-#define GEMM_NARROW12 GEMM_NARROW11 \
-	VFMADD231PS.BCST (DX)(R10*1), Z0, Z15
-
-#define GEMM_NARROW13 GEMM_NARROW12 \
-	VFMADD231PS.BCST (DX)(R10*2), Z0, Z16
-
-#define GEMM_NARROW14 GEMM_NARROW13 \
-	VFMADD231PS.BCST (DX)(R9*1), Z0, Z17
+#define GEMM_NARROW2 GEMM_NARROW1; VFMADD231PS.BCST (R8)(R10*1), Z0, Z5
+#define GEMM_NARROW3 GEMM_NARROW2; VFMADD231PS.BCST (R8)(R10*2), Z0, Z6
+#define GEMM_NARROW4 GEMM_NARROW3; VFMADD231PS.BCST (R8)(R9*1), Z0, Z7
+#define GEMM_NARROW5 GEMM_NARROW4; VFMADD231PS.BCST (R8)(R10*4), Z0, Z8
+#define GEMM_NARROW6 GEMM_NARROW5; VFMADD231PS.BCST (SI), Z0, Z9
+#define GEMM_NARROW7 GEMM_NARROW6; VFMADD231PS.BCST (SI)(R10*1), Z0, Z10
+#define GEMM_NARROW8 GEMM_NARROW7; VFMADD231PS.BCST (SI)(R10*2), Z0, Z11
+#define GEMM_NARROW9 GEMM_NARROW8; VFMADD231PS.BCST (SI)(R9*1), Z0, Z12
+#define GEMM_NARROW10 GEMM_NARROW9; VFMADD231PS.BCST (SI)(R10*4), Z0, Z13
+#define GEMM_NARROW11 GEMM_NARROW10; VFMADD231PS.BCST (DX), Z0, Z14
+#define GEMM_NARROW12 GEMM_NARROW11; VFMADD231PS.BCST (DX)(R10*1), Z0, Z15
+#define GEMM_NARROW13 GEMM_NARROW12; VFMADD231PS.BCST (DX)(R10*2), Z0, Z16
+#define GEMM_NARROW14 GEMM_NARROW13; VFMADD231PS.BCST (DX)(R9*1), Z0, Z17
 
 // What GEMM_NARROWROWS does with the accumulators of a tile, from the first row on: clear, load, store.
 // K1 selects the columns.
@@ -690,32 +551,19 @@ start:
 	MOVQ GEMM_ARG_STEP, AX
 	GEMM_BYROWS(DI, rows2, rows3, rows4, rows5, rows6, rows7, rows8, rows9, rows10, rows11, rows12, rows13, rows14)
 	GEMM_LOOP(GEMM_NARROW1, GEMM_NEXT, two1, twotest1, odd1)
-rows2:
-	GEMM_LOOP(GEMM_NARROW2, GEMM_NEXT, two2, twotest2, odd2)
-rows3:
-	GEMM_LOOP(GEMM_NARROW3, GEMM_NEXT, two3, twotest3, odd3)
-rows4:
-	GEMM_LOOP(GEMM_NARROW4, GEMM_NEXT, two4, twotest4, odd4)
-rows5:
-	GEMM_LOOP(GEMM_NARROW5, GEMM_NEXT, two5, twotest5, odd5)
-rows6:
-	GEMM_LOOP(GEMM_NARROW6, GEMM_NEXT, two6, twotest6, odd6)
-rows7:
-	GEMM_LOOP(GEMM_NARROW7, GEMM_NEXT, two7, twotest7, odd7)
-rows8:
-	GEMM_LOOP(GEMM_NARROW8, GEMM_NEXT, two8, twotest8, odd8)
-rows9:
-	GEMM_LOOP(GEMM_NARROW9, GEMM_NEXT, two9, twotest9, odd9)
-rows10:
-	GEMM_LOOP(GEMM_NARROW10, GEMM_NEXT, two10, twotest10, odd10)
-rows11:
-	GEMM_LOOP(GEMM_NARROW11, GEMM_NEXT, two11, twotest11, odd11)
-rows12:
-	GEMM_LOOP(GEMM_NARROW12, GEMM_NEXT, two12, twotest12, odd12)
-rows13:
-	GEMM_LOOP(GEMM_NARROW13, GEMM_NEXT, two13, twotest13, odd13)
-rows14:
-	GEMM_LOOP(GEMM_NARROW14, GEMM_NEXT, two14, twotest14, odd14)
+rows2:	GEMM_LOOP(GEMM_NARROW2, GEMM_NEXT, two2, twotest2, odd2)
+rows3:	GEMM_LOOP(GEMM_NARROW3, GEMM_NEXT, two3, twotest3, odd3)
+rows4:	GEMM_LOOP(GEMM_NARROW4, GEMM_NEXT, two4, twotest4, odd4)
+rows5:	GEMM_LOOP(GEMM_NARROW5, GEMM_NEXT, two5, twotest5, odd5)
+rows6:	GEMM_LOOP(GEMM_NARROW6, GEMM_NEXT, two6, twotest6, odd6)
+rows7:	GEMM_LOOP(GEMM_NARROW7, GEMM_NEXT, two7, twotest7, odd7)
+rows8:	GEMM_LOOP(GEMM_NARROW8, GEMM_NEXT, two8, twotest8, odd8)
+rows9:	GEMM_LOOP(GEMM_NARROW9, GEMM_NEXT, two9, twotest9, odd9)
+rows10:	GEMM_LOOP(GEMM_NARROW10, GEMM_NEXT, two10, twotest10, odd10)
+rows11:	GEMM_LOOP(GEMM_NARROW11, GEMM_NEXT, two11, twotest11, odd11)
+rows12:	GEMM_LOOP(GEMM_NARROW12, GEMM_NEXT, two12, twotest12, odd12)
+rows13:	GEMM_LOOP(GEMM_NARROW13, GEMM_NEXT, two13, twotest13, odd13)
+rows14:	GEMM_LOOP(GEMM_NARROW14, GEMM_NEXT, two14, twotest14, odd14)
 
 store:
 	MOVQ DI, CX
@@ -880,62 +728,36 @@ below:
 	JEQ  columns
 	GEMM_BYROWS(DI, rows2, rows3, rows4, rows5, rows6, rows7, rows8, rows9, rows10, rows11, rows12, rows13, rows14)
 	GEMM_LOOPAT(GEMM_STEP1, one1, test1)
-rows2:
-	GEMM_LOOPAT(GEMM_STEP2, one2, test2)
-rows3:
-	GEMM_LOOPAT(GEMM_STEP3, one3, test3)
-rows4:
-	GEMM_LOOPAT(GEMM_STEP4, one4, test4)
-rows5:
-	GEMM_LOOPAT(GEMM_STEP5, one5, test5)
-rows6:
-	GEMM_LOOPAT(GEMM_STEP6, one6, test6)
-rows7:
-	GEMM_LOOPAT(GEMM_STEP7, one7, test7)
-rows8:
-	GEMM_LOOPAT(GEMM_STEP8, one8, test8)
-rows9:
-	GEMM_LOOPAT(GEMM_STEP9, one9, test9)
-rows10:
-	GEMM_LOOPAT(GEMM_STEP10, one10, test10)
-rows11:
-	GEMM_LOOPAT(GEMM_STEP11, one11, test11)
-rows12:
-	GEMM_LOOPAT(GEMM_STEP12, one12, test12)
-rows13:
-	GEMM_LOOPAT(GEMM_STEP13, one13, test13)
-rows14:
-	GEMM_LOOPAT(GEMM_STEP14, one14, test14)
+rows2:	GEMM_LOOPAT(GEMM_STEP2, one2, test2)
+rows3:	GEMM_LOOPAT(GEMM_STEP3, one3, test3)
+rows4:	GEMM_LOOPAT(GEMM_STEP4, one4, test4)
+rows5:	GEMM_LOOPAT(GEMM_STEP5, one5, test5)
+rows6:	GEMM_LOOPAT(GEMM_STEP6, one6, test6)
+rows7:	GEMM_LOOPAT(GEMM_STEP7, one7, test7)
+rows8:	GEMM_LOOPAT(GEMM_STEP8, one8, test8)
+rows9:	GEMM_LOOPAT(GEMM_STEP9, one9, test9)
+rows10:	GEMM_LOOPAT(GEMM_STEP10, one10, test10)
+rows11:	GEMM_LOOPAT(GEMM_STEP11, one11, test11)
+rows12:	GEMM_LOOPAT(GEMM_STEP12, one12, test12)
+rows13:	GEMM_LOOPAT(GEMM_STEP13, one13, test13)
+rows14:	GEMM_LOOPAT(GEMM_STEP14, one14, test14)
 
 columns:
 	GEMM_BYROWS(DI, col2, col3, col4, col5, col6, col7, col8, col9, col10, col11, col12, col13, col14)
 	GEMM_COLUMNLOOPAT(GEMM_COLUMN1, two1, twotest1)
-col2:
-	GEMM_COLUMNLOOPAT(GEMM_COLUMN2, two2, twotest2)
-col3:
-	GEMM_COLUMNLOOPAT(GEMM_COLUMN3, two3, twotest3)
-col4:
-	GEMM_COLUMNLOOPAT(GEMM_COLUMN4, two4, twotest4)
-col5:
-	GEMM_COLUMNLOOPAT(GEMM_COLUMN5, two5, twotest5)
-col6:
-	GEMM_COLUMNLOOPAT(GEMM_COLUMN6, two6, twotest6)
-col7:
-	GEMM_COLUMNLOOPAT(GEMM_COLUMN7, two7, twotest7)
-col8:
-	GEMM_COLUMNLOOPAT(GEMM_COLUMN8, two8, twotest8)
-col9:
-	GEMM_COLUMNLOOPAT(GEMM_COLUMN9, two9, twotest9)
-col10:
-	GEMM_COLUMNLOOPAT(GEMM_COLUMN10, two10, twotest10)
-col11:
-	GEMM_COLUMNLOOPAT(GEMM_COLUMN11, two11, twotest11)
-col12:
-	GEMM_COLUMNLOOPAT(GEMM_COLUMN12, two12, twotest12)
-col13:
-	GEMM_COLUMNLOOPAT(GEMM_COLUMN13, two13, twotest13)
-col14:
-	GEMM_COLUMNLOOPAT(GEMM_COLUMN14, two14, twotest14)
+col2:	GEMM_COLUMNLOOPAT(GEMM_COLUMN2, two2, twotest2)
+col3:	GEMM_COLUMNLOOPAT(GEMM_COLUMN3, two3, twotest3)
+col4:	GEMM_COLUMNLOOPAT(GEMM_COLUMN4, two4, twotest4)
+col5:	GEMM_COLUMNLOOPAT(GEMM_COLUMN5, two5, twotest5)
+col6:	GEMM_COLUMNLOOPAT(GEMM_COLUMN6, two6, twotest6)
+col7:	GEMM_COLUMNLOOPAT(GEMM_COLUMN7, two7, twotest7)
+col8:	GEMM_COLUMNLOOPAT(GEMM_COLUMN8, two8, twotest8)
+col9:	GEMM_COLUMNLOOPAT(GEMM_COLUMN9, two9, twotest9)
+col10:	GEMM_COLUMNLOOPAT(GEMM_COLUMN10, two10, twotest10)
+col11:	GEMM_COLUMNLOOPAT(GEMM_COLUMN11, two11, twotest11)
+col12:	GEMM_COLUMNLOOPAT(GEMM_COLUMN12, two12, twotest12)
+col13:	GEMM_COLUMNLOOPAT(GEMM_COLUMN13, two13, twotest13)
+col14:	GEMM_COLUMNLOOPAT(GEMM_COLUMN14, two14, twotest14)
 
 store:
 	MOVQ DI, CX

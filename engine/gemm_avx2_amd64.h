@@ -28,20 +28,11 @@
 	VMOVUPS (64*n+32)(BX), Y1 \
 	GEMM_ROW((s*n)(R8), Y4, Y5)
 
-#define GEMM_STEP2(n, s) GEMM_STEP1(n, s) \
-	GEMM_ROW((s*n)(R8)(R10*1), Y6, Y7)
-
-#define GEMM_STEP3(n, s) GEMM_STEP2(n, s) \
-	GEMM_ROW((s*n)(R8)(R10*2), Y8, Y9)
-
-#define GEMM_STEP4(n, s) GEMM_STEP3(n, s) \
-	GEMM_ROW((s*n)(R9), Y10, Y11)
-
-#define GEMM_STEP5(n, s) GEMM_STEP4(n, s) \
-	GEMM_ROW((s*n)(R9)(R10*1), Y12, Y13)
-
-#define GEMM_STEP6(n, s) GEMM_STEP5(n, s) \
-	GEMM_ROW((s*n)(R9)(R10*2), Y14, Y15)
+#define GEMM_STEP2(n, s) GEMM_STEP1(n, s); GEMM_ROW((s*n)(R8)(R10*1), Y6, Y7)
+#define GEMM_STEP3(n, s) GEMM_STEP2(n, s); GEMM_ROW((s*n)(R8)(R10*2), Y8, Y9)
+#define GEMM_STEP4(n, s) GEMM_STEP3(n, s); GEMM_ROW((s*n)(R9), Y10, Y11)
+#define GEMM_STEP5(n, s) GEMM_STEP4(n, s); GEMM_ROW((s*n)(R9)(R10*1), Y12, Y13)
+#define GEMM_STEP6(n, s) GEMM_STEP5(n, s); GEMM_ROW((s*n)(R9)(R10*2), Y14, Y15)
 
 #define GEMM_LATE5(n, s) \
 	VMOVUPS (64*n)(BX), Y0        \
@@ -49,8 +40,7 @@
 	GEMM_ROW((s*n)(R9), Y10, Y11) \
 	GEMM_ROW((s*n)(R9)(R10*1), Y12, Y13)
 
-#define GEMM_LATE6(n, s) GEMM_LATE5(n, s) \
-	GEMM_ROW((s*n)(R9)(R10*2), Y14, Y15)
+#define GEMM_LATE6(n, s) GEMM_LATE5(n, s); GEMM_ROW((s*n)(R9)(R10*2), Y14, Y15)
 
 // GEMM_NEXT advances to the next inner index.
 #define GEMM_NEXT \

@@ -67,20 +67,11 @@
 	GEMM_PAIRB(n) \
 	GEMM_PAIRROW((4*n)(R8), Z28, Z4, Z5, Z6, Z7)
 
-#define GEMM_PAIR2(n) GEMM_PAIR1(n) \
-	GEMM_PAIRROW((4*n)(R8)(R10*1), Z29, Z8, Z9, Z10, Z11)
-
-#define GEMM_PAIR3(n) GEMM_PAIR2(n) \
-	GEMM_PAIRROW((4*n)(R8)(R10*2), Z28, Z12, Z13, Z14, Z15)
-
-#define GEMM_PAIR4(n) GEMM_PAIR3(n) \
-	GEMM_PAIRROW((4*n)(R8)(R9*1), Z29, Z16, Z17, Z18, Z19)
-
-#define GEMM_PAIR5(n) GEMM_PAIR4(n) \
-	GEMM_PAIRROW((4*n)(R8)(R10*4), Z28, Z20, Z21, Z22, Z23)
-
-#define GEMM_PAIR6(n) GEMM_PAIR5(n) \
-	GEMM_PAIRROW((4*n)(SI), Z29, Z24, Z25, Z26, Z27)
+#define GEMM_PAIR2(n) GEMM_PAIR1(n); GEMM_PAIRROW((4*n)(R8)(R10*1), Z29, Z8, Z9, Z10, Z11)
+#define GEMM_PAIR3(n) GEMM_PAIR2(n); GEMM_PAIRROW((4*n)(R8)(R10*2), Z28, Z12, Z13, Z14, Z15)
+#define GEMM_PAIR4(n) GEMM_PAIR3(n); GEMM_PAIRROW((4*n)(R8)(R9*1), Z29, Z16, Z17, Z18, Z19)
+#define GEMM_PAIR5(n) GEMM_PAIR4(n); GEMM_PAIRROW((4*n)(R8)(R10*4), Z28, Z20, Z21, Z22, Z23)
+#define GEMM_PAIR6(n) GEMM_PAIR5(n); GEMM_PAIRROW((4*n)(SI), Z29, Z24, Z25, Z26, Z27)
 
 // GEMM_PAIRLOOP runs step over the inner indices up to the last four (CX is four less), four at a time,
 // then one at a time, and goes on at the label store of the function.
@@ -123,16 +114,11 @@ one: \
 	CMPQ R13, $1                                      \
 	JGT  wide2                                        \
 	GEMM_PAIRLOOP(GEMM_PAIR1, four1, fourtest1, one1) \
-wide2: \
-	GEMM_PAIRLOOP(GEMM_PAIR2, four2, fourtest2, one2) \
-wide3: \
-	GEMM_PAIRLOOP(GEMM_PAIR3, four3, fourtest3, one3) \
-wide4: \
-	GEMM_PAIRLOOP(GEMM_PAIR4, four4, fourtest4, one4) \
-wide5: \
-	GEMM_PAIRLOOP(GEMM_PAIR5, four5, fourtest5, one5) \
-wide6: \
-	GEMM_PAIRLOOP(GEMM_PAIR6, four6, fourtest6, one6)
+wide2:	GEMM_PAIRLOOP(GEMM_PAIR2, four2, fourtest2, one2) \
+wide3:	GEMM_PAIRLOOP(GEMM_PAIR3, four3, fourtest3, one3) \
+wide4:	GEMM_PAIRLOOP(GEMM_PAIR4, four4, fourtest4, one4) \
+wide5:	GEMM_PAIRLOOP(GEMM_PAIR5, four5, fourtest5, one5) \
+wide6:	GEMM_PAIRLOOP(GEMM_PAIR6, four6, fourtest6, one6)
 
 // GEMM_PAIRLOADROW loads a row of C if the tile has it, or jumps to the label start of the function;
 // GEMM_PAIRSTOREROW stores one. DI walks down the rows, AX bytes apart.
