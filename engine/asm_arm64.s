@@ -490,41 +490,47 @@ rowtest:
 	VFMLA V6.S4, V6.S4, V18.S4 \
 	VFMLA V7.S4, V7.S4, V19.S4
 
-// func sqdistRowsNEON(dst, x []float32, xs int, y []float32)
+// REDUCE_ROWS is the body of sqdistRowsNEON and quadRowsNEON: block adds sixteen elements of x in V4 to V7 and y in V0 to
+// V3 to the lanes, rest the filled-up last ones. A function has it once, with its labels.
 //
 // R0 dst, R5 rows left   R1 current element of x, R11 floats from a row's end to the next
-// R12 y, R2 its current element   R6 its length, R7 elements left   V16 to V19 lanes
-TEXT ·sqdistRowsNEON(SB), NOSPLIT, $0-80
-	MOVD dst_base+0(FP), R0
-	MOVD dst_len+8(FP), R5
-	MOVD x_base+24(FP), R1
-	MOVD xs+48(FP), R11
-	MOVD y_base+56(FP), R12
-	MOVD y_len+64(FP), R6
-	SUB  R6, R11            // from the end of a row to the next one
-	B    rowtest
-row:
-	VEC_ZEROLANES
-	MOVD R12, R2
-	MOVD R6, R7
-	B    blocktest
-block:
-	REDUCE_BLOCKXY
-	REDUCE_SQ16
-blocktest:
-	SUBS $16, R7
-	BGE  block
-	ADDS $16, R7
-	BEQ  tree
-	REDUCE_RESTXY
-	REDUCE_SQ16
-tree:
-	REDUCE_TREE
-	FMOVS.P F16, 4(R0)
-	ADD  R11<<2, R1
-rowtest:
-	SUBS $1, R5
+// R12 y, R13 w, R2 and R3 their current elements   R6 the length, R7 elements left   V16 to V19 lanes
+#define REDUCE_ROWS(block16, rest16) \
+	MOVD dst_base+0(FP), R0 \
+	MOVD dst_len+8(FP), R5  \
+	MOVD x_base+24(FP), R1  \
+	MOVD xs+48(FP), R11     \
+	MOVD y_base+56(FP), R12 \
+	MOVD y_len+64(FP), R6   \
+	SUB  R6, R11            \
+	B    rowtest            \
+row: \
+	VEC_ZEROLANES           \
+	MOVD R12, R2            \
+	MOVD R13, R3            \
+	MOVD R6, R7             \
+	B    blocktest          \
+block: \
+	REDUCE_BLOCKXY          \
+	block16                 \
+blocktest: \
+	SUBS $16, R7            \
+	BGE  block              \
+	ADDS $16, R7            \
+	BEQ  tree               \
+	REDUCE_RESTXY           \
+	rest16                  \
+tree: \
+	REDUCE_TREE             \
+	FMOVS.P F16, 4(R0)      \
+	ADD  R11<<2, R1         \
+rowtest: \
+	SUBS $1, R5             \
 	BGE  row
+
+// func sqdistRowsNEON(dst, x []float32, xs int, y []float32)
+TEXT ·sqdistRowsNEON(SB), NOSPLIT, $0-80
+	REDUCE_ROWS(REDUCE_SQ16, REDUCE_SQ16)
 	RET
 
 // REDUCE_QUAD16 adds w e^2 to the lanes, with e in V4 to V7 and w in V0 to V3.
@@ -538,49 +544,22 @@ rowtest:
 	VFMLA V6.S4, V2.S4, V18.S4 \
 	VFMLA V7.S4, V3.S4, V19.S4
 
+#define REDUCE_QUADBLOCK \
+	REDUCE_DIFF16            \
+	FLDPQ.P 32(R3), (F0, F1) \
+	FLDPQ.P 32(R3), (F2, F3) \
+	REDUCE_QUAD16
+
+#define REDUCE_QUADREST \
+	REDUCE_DIFF16   \
+	MOVD R3, R8     \
+	CALL rest<>(SB) \
+	REDUCE_QUAD16
+
 // func quadRowsNEON(dst, x []float32, xs int, y, w []float32)
-//
-// R0 dst, R5 rows left   R1 current element of x, R11 floats from a row's end to the next
-// R12 y, R13 w, R2 and R3 their current elements   R6 the length, R7 elements left   V16 to V19 lanes
 TEXT ·quadRowsNEON(SB), NOSPLIT, $0-104
-	MOVD dst_base+0(FP), R0
-	MOVD dst_len+8(FP), R5
-	MOVD x_base+24(FP), R1
-	MOVD xs+48(FP), R11
-	MOVD y_base+56(FP), R12
-	MOVD y_len+64(FP), R6
 	MOVD w_base+80(FP), R13
-	SUB  R6, R11            // from the end of a row to the next one
-	B    rowtest
-row:
-	VEC_ZEROLANES
-	MOVD R12, R2
-	MOVD R13, R3
-	MOVD R6, R7
-	B    blocktest
-block:
-	REDUCE_BLOCKXY
-	REDUCE_DIFF16
-	FLDPQ.P 32(R3), (F0, F1)
-	FLDPQ.P 32(R3), (F2, F3)
-	REDUCE_QUAD16
-blocktest:
-	SUBS $16, R7
-	BGE  block
-	ADDS $16, R7
-	BEQ  tree
-	REDUCE_RESTXY
-	REDUCE_DIFF16
-	MOVD R3, R8
-	CALL rest<>(SB)
-	REDUCE_QUAD16
-tree:
-	REDUCE_TREE
-	FMOVS.P F16, 4(R0)
-	ADD  R11<<2, R1
-rowtest:
-	SUBS $1, R5
-	BGE  row
+	REDUCE_ROWS(REDUCE_QUADBLOCK, REDUCE_QUADREST)
 	RET
 
 // The float64 lanes of sum, dot and squares: 0 and 1 in V16, and so on to 14 and 15 in V23.

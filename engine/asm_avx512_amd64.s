@@ -437,238 +437,152 @@ rowtest:
 	VZEROUPPER
 	RET
 
-// func sqdistRowsAVX512(dst, x []float32, xs int, y []float32)
-//
-// Four rows at a time, to hide the latency of their chains; then row by row.
+// REDUCE_ROWS is the body of sqdistRowsAVX512 and quadRowsAVX512: four rows of x at a time, to hide the latency of
+// their chains, then row by row. load and loadrest load what four rows share, op adds elements of all four, in Z0 to Z3,
+// to their lanes; one and onerest do both for a single row, in Z0. A function has it once, with its labels.
 //
 // DI dst         SI current row of x, R10 bytes from row to row, R13 three times that   DX y
 // R12 rows left  R8, R9 current element of x and y
 // BX whole blocks of 16 in a row, CX those left   K1 the elements of the last block, 0 if it is whole
 // Lanes of rows 0 to 3: Z4 to Z7. K2 0x1111
-TEXT ·sqdistRowsAVX512(SB), NOSPLIT, $0-80
-	MOVQ dst_base+0(FP), DI
-	MOVQ x_base+24(FP), SI
-	MOVQ xs+48(FP), R10
-	MOVQ y_base+56(FP), DX
-	MOVQ dst_len+8(FP), R12
-	SHLQ $2, R10
-	MOVQ y_len+64(FP), CX
-	ANDQ $15, CX
-	VEC_TAILMASK
-	MOVQ y_len+64(FP), BX
-	SHRQ $4, BX
-	MOVL $0x1111, R8
-	KMOVW R8, K2
-	LEAQ (R10)(R10*2), R13
-four:
-	SUBQ $4, R12
-	JLT  single
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	MOVQ SI, R8
-	MOVQ DX, R9
-	MOVQ BX, CX
-	JMP  fourtest
-fourblock:
-	VMOVUPS (R9), Z8
-	VMOVUPS (R8), Z0
-	VMOVUPS (R8)(R10*1), Z1
-	VMOVUPS (R8)(R10*2), Z2
-	VMOVUPS (R8)(R13*1), Z3
-	VSUBPS Z8, Z0, Z0
-	VSUBPS Z8, Z1, Z1
-	VSUBPS Z8, Z2, Z2
-	VSUBPS Z8, Z3, Z3
-	VFMADD231PS Z0, Z0, Z4
-	VFMADD231PS Z1, Z1, Z5
-	VFMADD231PS Z2, Z2, Z6
-	VFMADD231PS Z3, Z3, Z7
-	ADDQ $64, R8
-	ADDQ $64, R9
-fourtest:
-	SUBQ $1, CX
-	JGE  fourblock
-	KTESTW K1, K1
-	JEQ  fourtree
-	VMOVUPS.Z (R9), K1, Z8
-	VMOVUPS.Z (R8), K1, Z0
-	VMOVUPS.Z (R8)(R10*1), K1, Z1
-	VMOVUPS.Z (R8)(R10*2), K1, Z2
-	VMOVUPS.Z (R8)(R13*1), K1, Z3
-	VSUBPS Z8, Z0, Z0
-	VSUBPS Z8, Z1, Z1
-	VSUBPS Z8, Z2, Z2
-	VSUBPS Z8, Z3, Z3
-	VFMADD231PS Z0, Z0, Z4
-	VFMADD231PS Z1, Z1, Z5
-	VFMADD231PS Z2, Z2, Z6
-	VFMADD231PS Z3, Z3, Z7
-fourtree:
-	REDUCE_TREE4
-	VMOVUPS X4, (DI)
-	ADDQ $16, DI
-	LEAQ (SI)(R10*4), SI
-	JMP  four
-
-single:
-	ADDQ $4, R12
-	JMP  rowtest
-row:
-	VPXORD Z4, Z4, Z4
-	MOVQ SI, R8
-	MOVQ DX, R9
-	MOVQ BX, CX
-	JMP  test
-block:
-	VMOVUPS (R8), Z0
-	VSUBPS (R9), Z0, Z0
-	VFMADD231PS Z0, Z0, Z4
-	ADDQ $64, R8
-	ADDQ $64, R9
-test:
-	SUBQ $1, CX
-	JGE  block
-	KTESTW K1, K1
-	JEQ  tree
-	VMOVUPS.Z (R8), K1, Z0
-	VMOVUPS.Z (R9), K1, Z1
-	VSUBPS Z1, Z0, Z0
-	VFMADD231PS Z0, Z0, Z4
-tree:
-	REDUCE_TREE
-	VMOVSS X4, (DI)
-	ADDQ $4, DI
-	ADDQ R10, SI
-rowtest:
-	SUBQ $1, R12
+#define REDUCE_ROWS(load, loadrest, op, one, onerest) \
+	MOVQ dst_base+0(FP), DI \
+	MOVQ x_base+24(FP), SI \
+	MOVQ xs+48(FP), R10 \
+	MOVQ y_base+56(FP), DX \
+	MOVQ dst_len+8(FP), R12 \
+	SHLQ $2, R10 \
+	MOVQ y_len+64(FP), CX \
+	ANDQ $15, CX \
+	VEC_TAILMASK \
+	MOVQ y_len+64(FP), BX \
+	SHRQ $4, BX \
+	MOVL $0x1111, R8 \
+	KMOVW R8, K2 \
+	LEAQ (R10)(R10*2), R13 \
+four: \
+	SUBQ $4, R12 \
+	JLT  single \
+	VPXORD Z4, Z4, Z4 \
+	VPXORD Z5, Z5, Z5 \
+	VPXORD Z6, Z6, Z6 \
+	VPXORD Z7, Z7, Z7 \
+	MOVQ SI, R8 \
+	MOVQ DX, R9 \
+	MOVQ BX, CX \
+	JMP  fourtest \
+fourblock: \
+	load \
+	VMOVUPS (R8), Z0 \
+	VMOVUPS (R8)(R10*1), Z1 \
+	VMOVUPS (R8)(R10*2), Z2 \
+	VMOVUPS (R8)(R13*1), Z3 \
+	op \
+	ADDQ $64, R8 \
+	ADDQ $64, R9 \
+fourtest: \
+	SUBQ $1, CX \
+	JGE  fourblock \
+	KTESTW K1, K1 \
+	JEQ  fourtree \
+	loadrest \
+	VMOVUPS.Z (R8), K1, Z0 \
+	VMOVUPS.Z (R8)(R10*1), K1, Z1 \
+	VMOVUPS.Z (R8)(R10*2), K1, Z2 \
+	VMOVUPS.Z (R8)(R13*1), K1, Z3 \
+	op \
+fourtree: \
+	REDUCE_TREE4 \
+	VMOVUPS X4, (DI) \
+	ADDQ $16, DI \
+	LEAQ (SI)(R10*4), SI \
+	JMP  four \
+single: \
+	ADDQ $4, R12 \
+	JMP  rowtest \
+row: \
+	VPXORD Z4, Z4, Z4 \
+	MOVQ SI, R8 \
+	MOVQ DX, R9 \
+	MOVQ BX, CX \
+	JMP  test \
+block: \
+	VMOVUPS (R8), Z0 \
+	one \
+	ADDQ $64, R8 \
+	ADDQ $64, R9 \
+test: \
+	SUBQ $1, CX \
+	JGE  block \
+	KTESTW K1, K1 \
+	JEQ  tree \
+	VMOVUPS.Z (R8), K1, Z0 \
+	onerest \
+tree: \
+	REDUCE_TREE \
+	VMOVSS X4, (DI) \
+	ADDQ $4, DI \
+	ADDQ R10, SI \
+rowtest: \
+	SUBQ $1, R12 \
 	JGE  row
+
+#define REDUCE_SQLOAD VMOVUPS (R9), Z8
+#define REDUCE_SQLOADREST VMOVUPS.Z (R9), K1, Z8
+
+#define REDUCE_DIFF \
+	VSUBPS Z8, Z0, Z0 \
+	VSUBPS Z8, Z1, Z1 \
+	VSUBPS Z8, Z2, Z2 \
+	VSUBPS Z8, Z3, Z3
+
+#define REDUCE_SQ REDUCE_DIFF \
+	VFMADD231PS Z0, Z0, Z4 \
+	VFMADD231PS Z1, Z1, Z5 \
+	VFMADD231PS Z2, Z2, Z6 \
+	VFMADD231PS Z3, Z3, Z7
+
+#define REDUCE_SQONE VSUBPS (R9), Z0, Z0; VFMADD231PS Z0, Z0, Z4
+#define REDUCE_SQONEREST VMOVUPS.Z (R9), K1, Z1; VSUBPS Z1, Z0, Z0; VFMADD231PS Z0, Z0, Z4
+
+// func sqdistRowsAVX512(dst, x []float32, xs int, y []float32)
+TEXT ·sqdistRowsAVX512(SB), NOSPLIT, $0-80
+	REDUCE_ROWS(REDUCE_SQLOAD, REDUCE_SQLOADREST, REDUCE_SQ, REDUCE_SQONE, REDUCE_SQONEREST)
 	VZEROUPPER
 	RET
 
+#define REDUCE_QUADLOAD VMOVUPS (R9), Z8; VMOVUPS (R9)(R11*1), Z9
+#define REDUCE_QUADLOADREST VMOVUPS.Z (R9), K1, Z8; VMOVUPS.Z (R9)(R11*1), K1, Z9
+
+#define REDUCE_QUAD REDUCE_DIFF \
+	VMULPS Z9, Z0, Z10 \
+	VMULPS Z9, Z1, Z11 \
+	VMULPS Z9, Z2, Z12 \
+	VMULPS Z9, Z3, Z13 \
+	VFMADD231PS Z0, Z10, Z4 \
+	VFMADD231PS Z1, Z11, Z5 \
+	VFMADD231PS Z2, Z12, Z6 \
+	VFMADD231PS Z3, Z13, Z7
+
+#define REDUCE_QUADONE \
+	VSUBPS (R9), Z0, Z0 \
+	VMULPS (R9)(R11*1), Z0, Z1 \
+	VFMADD231PS Z0, Z1, Z4
+
+#define REDUCE_QUADONEREST \
+	VMOVUPS.Z (R9), K1, Z1 \
+	VMOVUPS.Z (R9)(R11*1), K1, Z2 \
+	VSUBPS Z1, Z0, Z0 \
+	VMULPS Z2, Z0, Z1 \
+	VFMADD231PS Z0, Z1, Z4
+
 // func quadRowsAVX512(dst, x []float32, xs int, y, w []float32)
 //
-// Four rows at a time, to hide the latency of their chains; then row by row.
-//
-// DI dst         SI current row of x, R10 bytes from row to row, R13 three times that
-// R12 rows left  DX y, R11 bytes from y to w   R8, R9 current element of x and y
-// BX whole blocks of 16 in a row, CX those left   K1 the elements of the last block, 0 if it is whole
-// Lanes of rows 0 to 3: Z4 to Z7. K2 0x1111
+// R11 bytes from y to w.
 TEXT ·quadRowsAVX512(SB), NOSPLIT, $0-104
-	MOVQ dst_base+0(FP), DI
-	MOVQ x_base+24(FP), SI
-	MOVQ xs+48(FP), R10
-	MOVQ y_base+56(FP), DX
 	MOVQ w_base+80(FP), R11
-	SUBQ DX, R11 // from y to w
-	MOVQ dst_len+8(FP), R12
-	SHLQ $2, R10
-	MOVQ y_len+64(FP), CX
-	ANDQ $15, CX
-	VEC_TAILMASK
-	MOVQ y_len+64(FP), BX
-	SHRQ $4, BX
-	MOVL $0x1111, R8
-	KMOVW R8, K2
-	LEAQ (R10)(R10*2), R13
-four:
-	SUBQ $4, R12
-	JLT  single
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	MOVQ SI, R8
-	MOVQ DX, R9
-	MOVQ BX, CX
-	JMP  fourtest
-fourblock:
-	VMOVUPS (R9), Z8
-	VMOVUPS (R9)(R11*1), Z9
-	VMOVUPS (R8), Z0
-	VMOVUPS (R8)(R10*1), Z1
-	VMOVUPS (R8)(R10*2), Z2
-	VMOVUPS (R8)(R13*1), Z3
-	VSUBPS Z8, Z0, Z0
-	VSUBPS Z8, Z1, Z1
-	VSUBPS Z8, Z2, Z2
-	VSUBPS Z8, Z3, Z3
-	VMULPS Z9, Z0, Z10
-	VMULPS Z9, Z1, Z11
-	VMULPS Z9, Z2, Z12
-	VMULPS Z9, Z3, Z13
-	VFMADD231PS Z0, Z10, Z4
-	VFMADD231PS Z1, Z11, Z5
-	VFMADD231PS Z2, Z12, Z6
-	VFMADD231PS Z3, Z13, Z7
-	ADDQ $64, R8
-	ADDQ $64, R9
-fourtest:
-	SUBQ $1, CX
-	JGE  fourblock
-	KTESTW K1, K1
-	JEQ  fourtree
-	VMOVUPS.Z (R9), K1, Z8
-	VMOVUPS.Z (R9)(R11*1), K1, Z9
-	VMOVUPS.Z (R8), K1, Z0
-	VMOVUPS.Z (R8)(R10*1), K1, Z1
-	VMOVUPS.Z (R8)(R10*2), K1, Z2
-	VMOVUPS.Z (R8)(R13*1), K1, Z3
-	VSUBPS Z8, Z0, Z0
-	VSUBPS Z8, Z1, Z1
-	VSUBPS Z8, Z2, Z2
-	VSUBPS Z8, Z3, Z3
-	VMULPS Z9, Z0, Z10
-	VMULPS Z9, Z1, Z11
-	VMULPS Z9, Z2, Z12
-	VMULPS Z9, Z3, Z13
-	VFMADD231PS Z0, Z10, Z4
-	VFMADD231PS Z1, Z11, Z5
-	VFMADD231PS Z2, Z12, Z6
-	VFMADD231PS Z3, Z13, Z7
-fourtree:
-	REDUCE_TREE4
-	VMOVUPS X4, (DI)
-	ADDQ $16, DI
-	LEAQ (SI)(R10*4), SI
-	JMP  four
-
-single:
-	ADDQ $4, R12
-	JMP  rowtest
-row:
-	VPXORD Z4, Z4, Z4
-	MOVQ SI, R8
-	MOVQ DX, R9
-	MOVQ BX, CX
-	JMP  test
-block:
-	VMOVUPS (R8), Z0
-	VSUBPS (R9), Z0, Z0
-	VMULPS (R9)(R11*1), Z0, Z1
-	VFMADD231PS Z0, Z1, Z4
-	ADDQ $64, R8
-	ADDQ $64, R9
-test:
-	SUBQ $1, CX
-	JGE  block
-	KTESTW K1, K1
-	JEQ  tree
-	VMOVUPS.Z (R8), K1, Z0
-	VMOVUPS.Z (R9), K1, Z1
-	VMOVUPS.Z (R9)(R11*1), K1, Z2
-	VSUBPS Z1, Z0, Z0
-	VMULPS Z2, Z0, Z1
-	VFMADD231PS Z0, Z1, Z4
-tree:
-	REDUCE_TREE
-	VMOVSS X4, (DI)
-	ADDQ $4, DI
-	ADDQ R10, SI
-rowtest:
-	SUBQ $1, R12
-	JGE  row
+	SUBQ y_base+56(FP), R11 // from y to w
+	REDUCE_ROWS(REDUCE_QUADLOAD, REDUCE_QUADLOADREST, REDUCE_QUAD, REDUCE_QUADONE, REDUCE_QUADONEREST)
 	VZEROUPPER
 	RET
 

@@ -465,13 +465,15 @@ TEXT ·poolBackwardRowsAVX2(SB), NOSPLIT, $8-16
 	MOVQ CX, left-8(SP)
 	VPBROADCASTD poolBackwardArgs_right(AX), Y9
 	VPADDD  Y9, Y9, Y10
-	VPMULLD poolPixels<>(SB), Y10, Y10
-	VMOVDQU poolPixels<>+32(SB), Y12
-	VMOVDQU poolPixels<>+64(SB), Y11
-	VMOVDQU poolPixels<>+96(SB), Y14
+	VMOVDQU poolPixels<>(SB), Y12
+	VPMULLD Y12, Y10, Y10
 	VPCMPEQD Y15, Y15, Y15
 	VPSRLD   $31, Y15, Y8
+	VPAND    Y8, Y12, Y14     // 0, 1, ..., 0, 1: the numbers of the upper pixels
+	VPSRLD   $1, Y12, Y12     // 0, 0, ..., 3, 3: the pooled pixels
 	VPADDD   Y8, Y8, Y8
+	VPADDD   Y8, Y8, Y11
+	VPADDD   Y11, Y12, Y11    // 4, 4, ..., 7, 7
 	VPSLLD   $31, Y15, Y15
 	VPADDD   Y8, Y14, Y13
 	MOVQ R12, CX
@@ -575,22 +577,9 @@ rows:
 	VZEROUPPER
 	RET
 
-// poolPixels is 0, 1, ..., 7; the pooled pixels 0, 0, ..., 3, 3 and 4, 4, ..., 7, 7 of eight pixels each; and
-// the numbers 0, 1, ..., 0, 1 of the upper pixels.
+// poolPixels is 0, 1, ..., 7.
 DATA poolPixels<>+0(SB)/8, $0x0000000100000000
 DATA poolPixels<>+8(SB)/8, $0x0000000300000002
 DATA poolPixels<>+16(SB)/8, $0x0000000500000004
 DATA poolPixels<>+24(SB)/8, $0x0000000700000006
-DATA poolPixels<>+32(SB)/8, $0x0000000000000000
-DATA poolPixels<>+40(SB)/8, $0x0000000100000001
-DATA poolPixels<>+48(SB)/8, $0x0000000200000002
-DATA poolPixels<>+56(SB)/8, $0x0000000300000003
-DATA poolPixels<>+64(SB)/8, $0x0000000400000004
-DATA poolPixels<>+72(SB)/8, $0x0000000500000005
-DATA poolPixels<>+80(SB)/8, $0x0000000600000006
-DATA poolPixels<>+88(SB)/8, $0x0000000700000007
-DATA poolPixels<>+96(SB)/8, $0x0000000100000000
-DATA poolPixels<>+104(SB)/8, $0x0000000100000000
-DATA poolPixels<>+112(SB)/8, $0x0000000100000000
-DATA poolPixels<>+120(SB)/8, $0x0000000100000000
-GLOBL poolPixels<>(SB), RODATA|NOPTR, $128
+GLOBL poolPixels<>(SB), RODATA|NOPTR, $32
