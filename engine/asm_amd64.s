@@ -20,7 +20,6 @@
 //	subRowsAVX2       dst[i][j] = x[i][j] - y[i][j]
 //	axpyAVX2          y[j] = fma(a, x[j], y[j])
 //	scaleAVX2         dst[j] = a * x[j]
-//	shiftAVX2         dst[j] = x[j] + a
 //	reluAVX2          dst[j] = x[j] where x[j] > 0, else +0
 //	reluBackwardAVX2  dst[j] = y[j] where x[j] > 0, else +0
 //	decayAVX2         x[j] = a * x[j], +0 below 2^-100
@@ -159,20 +158,6 @@ TEXT ·scaleAVX2(SB), NOSPLIT, $0-56
 	MOVQ x_base+32(FP), SI
 	MOVQ dst_len+8(FP), CX
 	VEC_LOOP(VEC_LOADX, ELEM_SCALE, VEC_STORE, VEC_MASKLOADX, VEC_MASKSTORE, l16, l8, tail, end)
-	VZEROUPPER
-	RET
-
-#define ELEM_SHIFT VADDPS Y14, Y0, Y0
-
-// func shiftAVX2(dst []float32, a float32, x []float32)
-//
-// DI dst, SI x, Y14 a, CX elements left; VEC_LOOP uses AX, R8 and R9.
-TEXT ·shiftAVX2(SB), NOSPLIT, $0-56
-	MOVQ dst_base+0(FP), DI
-	VBROADCASTSS a+24(FP), Y14
-	MOVQ x_base+32(FP), SI
-	MOVQ dst_len+8(FP), CX
-	VEC_LOOP(VEC_LOADX, ELEM_SHIFT, VEC_STORE, VEC_MASKLOADX, VEC_MASKSTORE, l16, l8, tail, end)
 	VZEROUPPER
 	RET
 

@@ -24,7 +24,6 @@ var neonKernels = kernels{table{
 	multiply:               multiplyNEON,
 	axpy:                   axpyNEON,
 	scale:                  scaleNEON,
-	shift:                  shiftNEON,
 	relu:                   reluNEON,
 	reluBackward:           reluBackwardNEON,
 	decay:                  decayNEON,
@@ -117,9 +116,6 @@ func axpyNEON(a float32, x, y []float32)
 
 //go:noescape
 func scaleNEON(dst []float32, a float32, x []float32)
-
-//go:noescape
-func shiftNEON(dst []float32, a float32, x []float32)
 
 //go:noescape
 func reluNEON(dst, x []float32)

@@ -50,7 +50,6 @@ var avx512Kernels = kernels{table{
 	multiply:               multiplyAVX512,
 	axpy:                   axpyAVX512,
 	scale:                  scaleAVX512,
-	shift:                  shiftAVX512,
 	relu:                   reluAVX512,
 	reluBackward:           reluBackwardAVX512,
 	decay:                  decayAVX512,
@@ -124,9 +123,6 @@ func axpyAVX512(a float32, x, y []float32)
 
 //go:noescape
 func scaleAVX512(dst []float32, a float32, x []float32)
-
-//go:noescape
-func shiftAVX512(dst []float32, a float32, x []float32)
 
 //go:noescape
 func reluAVX512(dst, x []float32)

@@ -16,7 +16,6 @@
 //	subRowsAVX512       dst[i][j] = x[i][j] - y[i][j]
 //	axpyAVX512          y[j] = fma(a, x[j], y[j])
 //	scaleAVX512         dst[j] = a * x[j]
-//	shiftAVX512         dst[j] = x[j] + a
 //	reluAVX512          dst[j] = x[j] where x[j] > 0, else +0
 //	reluBackwardAVX512  dst[j] = y[j] where x[j] > 0, else +0
 //	decayAVX512         x[j] = a * x[j], +0 below 2^-100
@@ -126,20 +125,6 @@ TEXT ·scaleAVX512(SB), NOSPLIT, $0-56
 	MOVQ x_base+32(FP), SI
 	MOVQ dst_len+8(FP), CX
 	VEC_LOOP(VEC_LOADX, ELEM_SCALE, VEC_STORE, VEC_MASKLOADX, VEC_MASKSTORE, l16, rest, end)
-	VZEROUPPER
-	RET
-
-#define ELEM_SHIFT VADDPS Z14, Z0, Z0
-
-// func shiftAVX512(dst []float32, a float32, x []float32)
-//
-// DI dst, SI x, Z14 a, CX elements left; VEC_LOOP uses AX, R8 and K1.
-TEXT ·shiftAVX512(SB), NOSPLIT, $0-56
-	MOVQ dst_base+0(FP), DI
-	VBROADCASTSS a+24(FP), Z14
-	MOVQ x_base+32(FP), SI
-	MOVQ dst_len+8(FP), CX
-	VEC_LOOP(VEC_LOADX, ELEM_SHIFT, VEC_STORE, VEC_MASKLOADX, VEC_MASKSTORE, l16, rest, end)
 	VZEROUPPER
 	RET
 

@@ -15,9 +15,6 @@ func (w *Worker) Add(dst, x, y []float32) { w.e.kern.add(dst, x, y) }
 // Multiply sets dst[j] = x[j] * y[j].
 func (w *Worker) Multiply(dst, x, y []float32) { w.e.kern.multiply(dst, x, y) }
 
-// Shift sets dst[j] = a + x[j].
-func (w *Worker) Shift(dst []float32, a float32, x []float32) { w.e.kern.shift(dst, a, x) }
-
 // Normal is r.Normal(dst): it fills dst with the next normal numbers of r.
 func (w *Worker) Normal(dst []float32, r *num.Rand) { w.e.kern.normal(dst, r) }
 

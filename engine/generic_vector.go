@@ -48,13 +48,6 @@ func scaleGeneric(dst []float32, a float32, x []float32) {
 	}
 }
 
-// shiftGeneric sets dst[j] = x[j] + a.
-func shiftGeneric(dst []float32, a float32, x []float32) {
-	for j := range dst {
-		dst[j] = x[j] + a
-	}
-}
-
 // reluGeneric sets dst[j] = x[j] where x[j] > 0, and +0 elsewhere (also for NaN).
 func reluGeneric(dst, x []float32) {
 	for j := range dst {

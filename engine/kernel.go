@@ -169,11 +169,6 @@ func (kern *kernels) scale(dst []float32, a float32, x []float32) {
 	kern.table.scale(dst, a, x)
 }
 
-func (kern *kernels) shift(dst []float32, a float32, x []float32) {
-	need("shift", "x", len(x), len(dst))
-	kern.table.shift(dst, a, x)
-}
-
 func (kern *kernels) relu(dst, x []float32) {
 	need("relu", "x", len(x), len(dst))
 	kern.table.relu(dst, x)

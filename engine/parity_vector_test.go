@@ -23,8 +23,6 @@ var elementwiseCases = []elementwiseCase{
 	{"axpy, y = x", 1, 1, func(kern *kernels, b [][]float32, s []float32) { kern.table.axpy(s[0], b[0], b[0]) }},
 	{"scale", 2, 1, func(kern *kernels, b [][]float32, s []float32) { kern.table.scale(b[0], s[0], b[1]) }},
 	{"scale, dst = x", 1, 1, func(kern *kernels, b [][]float32, s []float32) { kern.table.scale(b[0], s[0], b[0]) }},
-	{"shift", 2, 1, func(kern *kernels, b [][]float32, s []float32) { kern.table.shift(b[0], s[0], b[1]) }},
-	{"shift, dst = x", 1, 1, func(kern *kernels, b [][]float32, s []float32) { kern.table.shift(b[0], s[0], b[0]) }},
 	{"decay", 1, 1, func(kern *kernels, b [][]float32, s []float32) { kern.table.decay(s[0], b[0]) }},
 	{"normalise", 2, 2, func(kern *kernels, b [][]float32, s []float32) {
 		kern.table.normalise(b[0], b[1], double(s[0]), double(s[1]))

@@ -333,10 +333,17 @@ func (j *vjpJob) step(worker *engine.Worker, t, r0, r1 int, total, g engine.Matr
 func addVJP(worker *engine.Worker, v, total engine.Matrix) {
 	v, total = oneRow(v, total)
 	for b := range v.Rows {
-		worker.Add(v.Row(b), v.Row(b), total.Row(b))
-		worker.Shift(v.Row(b), 0, v.Row(b))
+		row := v.Row(b)
+		worker.Add(row, row, total.Row(b))
+		for n := 0; n < len(row); n += len(zeros) {
+			some := row[n:min(n+len(zeros), len(row))]
+			worker.Add(some, some, zeros[:len(some)])
+		}
 	}
 }
+
+// zeros makes -0 +0 where it is added.
+var zeros [4 << 10]float32
 
 // scaleRows sets dst = a*x.
 func scaleRows(worker *engine.Worker, dst engine.Matrix, a float32, x engine.Matrix) {
