@@ -375,18 +375,9 @@ short: \
 
 // REDUCE_ZERO clears the lanes of up to six rows, Y4 to Y15.
 #define REDUCE_ZERO \
-	VXORPS Y4, Y4, Y4    \
-	VXORPS Y5, Y5, Y5    \
-	VXORPS Y6, Y6, Y6    \
-	VXORPS Y7, Y7, Y7    \
-	VXORPS Y8, Y8, Y8    \
-	VXORPS Y9, Y9, Y9    \
-	VXORPS Y10, Y10, Y10 \
-	VXORPS Y11, Y11, Y11 \
-	VXORPS Y12, Y12, Y12 \
-	VXORPS Y13, Y13, Y13 \
-	VXORPS Y14, Y14, Y14 \
-	VXORPS Y15, Y15, Y15
+	VEC_ZERO4(Y4, Y5, Y6, Y7) \
+	VEC_ZERO4(Y8, Y9, Y10, Y11) \
+	VEC_ZERO4(Y12, Y13, Y14, Y15)
 
 // REDUCE_DOT adds sixteen products of a row of x and one of y to the lanes (a0, a1) of the row,
 // REDUCE_DOTREST the products of the masked rest.
@@ -687,10 +678,7 @@ TEXT ·quadRowsAVX2(SB), NOSPLIT, $0-104
 
 // REDUCE_ZERO64 clears the float64 lanes.
 #define REDUCE_ZERO64 \
-	VXORPD Y4, Y4, Y4 \
-	VXORPD Y5, Y5, Y5 \
-	VXORPD Y6, Y6, Y6 \
-	VXORPD Y7, Y7, Y7
+	VEC_ZERO4(Y4, Y5, Y6, Y7)
 
 // func sumAVX2(x []float32) float64
 //
@@ -1014,18 +1002,9 @@ TEXT ·logAVX2(SB), NOSPLIT, $0-48
 // CX rounds left, Y0 and Y1 operands, Y4 to Y15 twelve chains.
 TEXT ·fmaPeakAVX2(SB), NOSPLIT, $0-8
 	MOVQ rounds+0(FP), CX
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	VXORPS Y12, Y12, Y12
-	VXORPS Y13, Y13, Y13
+	VEC_ZERO4(Y0, Y1, Y4, Y5)
+	VEC_ZERO4(Y6, Y7, Y8, Y9)
+	VEC_ZERO4(Y10, Y11, Y12, Y13)
 	VXORPS Y14, Y14, Y14
 	VXORPS Y15, Y15, Y15
 	TESTQ CX, CX
@@ -1112,14 +1091,8 @@ TEXT ·readAVX2(SB), NOSPLIT, $0-36
 	MOVQ rounds+24(FP), R9
 	SUBQ $1, R9
 	MEASURE_STREAM(MEASURE_LOAD, MEASURE_LOAD1, pass1, block1, blocktest1, vector1, vectortest1, one1, onetest1, next1)
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-	VPXOR Y4, Y4, Y4
-	VPXOR Y5, Y5, Y5
-	VPXOR Y6, Y6, Y6
-	VPXOR Y7, Y7, Y7
+	VEC_ZERO4(Y0, Y1, Y2, Y3)
+	VEC_ZERO4(Y4, Y5, Y6, Y7)
 	XORQ R9, R9
 	CMPQ rounds+24(FP), $0
 	SETGT R9

@@ -355,10 +355,7 @@ TEXT ·adamNEON(SB), NOSPLIT, $0-104
 // that all sixteen lanes take part in the operation of the block, as in pure Go, where the padding
 // turns a lane of -0 into +0. Changes R9, R10 and V31.
 TEXT rest<>(SB), NOSPLIT|NOFRAME, $0-0
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V31.B16
+	VEC_ZERO4(V1, V2, V3, V31)
 
 	// V31: the R7 mod 4 elements after the last whole vector.
 	AND   $12, R7, R9
@@ -552,10 +549,7 @@ TEXT ·quadRowsNEON(SB), NOSPLIT, $0-104
 // REDUCE_ZERO64 clears them.
 #define REDUCE_ZERO64 \
 	VEC_ZEROLANES       \
-	VMOVI $0, V20.B16   \
-	VMOVI $0, V21.B16   \
-	VMOVI $0, V22.B16   \
-	VMOVI $0, V23.B16
+	VEC_ZERO4(V20, V21, V22, V23)
 
 // REDUCE_TREE64 adds them in the fixed order 8 apart, 4, 2, 1. The sum is in F16. Changes V17 to V19.
 #define REDUCE_TREE64 \
@@ -933,34 +927,13 @@ TEXT ·logNEON(SB), NOSPLIT, $0-48
 // R7 rounds left, V0 to V4 operands, V8 to V31 twenty-four chains.
 TEXT ·fmaPeakNEON(SB), NOSPLIT, $0-8
 	MOVD  rounds+0(FP), R7
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	VMOVI $0, V24.B16
-	VMOVI $0, V25.B16
-	VMOVI $0, V26.B16
-	VMOVI $0, V27.B16
-	VMOVI $0, V28.B16
-	VMOVI $0, V29.B16
-	VMOVI $0, V30.B16
+	VEC_ZERO4(V0, V1, V2, V3)
+	VEC_ZERO4(V4, V8, V9, V10)
+	VEC_ZERO4(V11, V12, V13, V14)
+	VEC_ZERO4(V15, V16, V17, V18)
+	VEC_ZERO4(V19, V20, V21, V22)
+	VEC_ZERO4(V23, V24, V25, V26)
+	VEC_ZERO4(V27, V28, V29, V30)
 	VMOVI $0, V31.B16
 	B     test
 loop:
@@ -1053,14 +1026,8 @@ TEXT ·readNEON(SB), NOSPLIT, $0-36
 	MOVD rounds+24(FP), R9
 	CMP  $0, R9
 	CSET GT, R6
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
+	VEC_ZERO4(V0, V1, V2, V3)
+	VEC_ZERO4(V4, V5, V6, V7)
 	MEASURE_STREAM(MEASURE_READ32, MEASURE_READ4, MEASURE_READ1, pass, r64, rt64, r4, rt4, r1, rt1, next)
 	VORR V1.B16, V0.B16, V0.B16
 	VORR V3.B16, V2.B16, V2.B16

@@ -236,7 +236,7 @@ component:
 	MOVQ QUAD_ARG_TALL, R8
 	MOVQ R8, tallLeft-56(SP)
 tile:
-	QUAD_TILEROWS(R13, even)
+	QUAD_TILEROWS(QUAD_ARG_ROWS, tallLeft-56(SP), R13, even)
 	XORQ SI, SI              // the first column, in bytes
 deltas:
 	QUAD_DELTAS(R13, xHere-40(SP), QUAD_ARG_XS, QUAD_ARG_MU, QUAD_ARG_WORK, delta)
@@ -502,12 +502,7 @@ TEXT ·vjpSmallDAVX2(SB), NOSPLIT, $280-8
 	SHLQ $2, R10             // the distance of rows of -N_i
 	MOVQ VJP_ARG_NEXT, R15
 tile:
-	MOVQ VJP_ARG_ROWS, R13
-	CMPQ VJP_ARG_TALL, $0
-	JLE  even
-	SUBQ $1, VJP_ARG_TALL
-	ADDQ $1, R13             // the first tiles have one row more
-even:
+	QUAD_TILEROWS(VJP_ARG_ROWS, VJP_ARG_TALL, R13, even)
 	// -N_i of the tile, 16 columns at a time.
 	VPCMPEQD Y3, Y3, Y3
 	VPSLLD $31, Y3, Y3       // sign bits
@@ -1127,14 +1122,8 @@ done:
 // GRAD_64 makes 64 columns of the gradient in Y4 to Y11, from G at DX and r at SI: R12 components,
 // R11 bytes apart in G and R10 in r. Changes AX, BX, R8, R9 and Y0.
 #define GRAD_64(component, skip, test) \
-	VXORPS Y4, Y4, Y4             \
-	VXORPS Y5, Y5, Y5             \
-	VXORPS Y6, Y6, Y6             \
-	VXORPS Y7, Y7, Y7             \
-	VXORPS Y8, Y8, Y8             \
-	VXORPS Y9, Y9, Y9             \
-	VXORPS Y10, Y10, Y10          \
-	VXORPS Y11, Y11, Y11          \
+	VEC_ZERO4(Y4, Y5, Y6, Y7) \
+	VEC_ZERO4(Y8, Y9, Y10, Y11) \
 	MOVQ SI, R8                   \
 	MOVQ DX, R9                   \
 	MOVQ R12, BX                  \

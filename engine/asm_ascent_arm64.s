@@ -532,18 +532,9 @@ next: \
 // Accumulators: V16 to V31 for 64 columns, V16 to V19 for 16, V16 for 4 or 1.
 #define GRAD_ZERO64 \
 	VEC_ZEROLANES     \
-	VMOVI $0, V20.B16 \
-	VMOVI $0, V21.B16 \
-	VMOVI $0, V22.B16 \
-	VMOVI $0, V23.B16 \
-	VMOVI $0, V24.B16 \
-	VMOVI $0, V25.B16 \
-	VMOVI $0, V26.B16 \
-	VMOVI $0, V27.B16 \
-	VMOVI $0, V28.B16 \
-	VMOVI $0, V29.B16 \
-	VMOVI $0, V30.B16 \
-	VMOVI $0, V31.B16
+	VEC_ZERO4(V20, V21, V22, V23) \
+	VEC_ZERO4(V24, V25, V26, V27) \
+	VEC_ZERO4(V28, V29, V30, V31)
 
 #define GRAD_ZERO4 VMOVI $0, V16.B16
 

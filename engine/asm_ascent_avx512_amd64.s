@@ -272,12 +272,7 @@ TEXT ·vjpSmallDAVX512(SB), NOSPLIT, $280-8
 	LEAQ (R10)(R10*2), R9
 	MOVQ VJP_ARG_NEXT, R15
 tile:
-	MOVQ VJP_ARG_ROWS, R13
-	CMPQ VJP_ARG_TALL, $0
-	JLE  even
-	SUBQ $1, VJP_ARG_TALL
-	ADDQ $1, R13             // the first tiles have one row more
-even:
+	QUAD_TILEROWS(VJP_ARG_ROWS, VJP_ARG_TALL, R13, even)
 	// -N_i of the tile, 64 columns at a time.
 	MOVL $0x80000000, AX
 	VPBROADCASTD AX, Z3      // sign bits
@@ -867,10 +862,7 @@ TEXT ·gradientAVX512(SB), NOSPLIT, $0-96
 wide:
 	SUBQ $64, CX
 	JLT  narrow
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
+	VEC_ZERO4(Z4, Z5, Z6, Z7)
 	MOVQ SI, R8
 	MOVQ DX, R9
 	MOVQ R12, BX
@@ -974,14 +966,8 @@ two:
 	MOVQ moveRowsArgs_g(R15), R12
 	MOVQ moveRowsArgs_n(R15), CX
 columns:
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
+	VEC_ZERO4(Z4, Z5, Z6, Z7)
+	VEC_ZERO4(Z8, Z9, Z10, Z11)
 	MOVQ moveRowsArgs_r(R15), R8
 	MOVQ R12, R9
 	MOVQ moveRowsArgs_k(R15), BX

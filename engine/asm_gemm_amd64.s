@@ -4,6 +4,7 @@
 #include "gemm_panel_amd64.h"
 #include "go_asm.h"
 #include "textflag.h"
+#include "vector_avx2_amd64.h"
 
 // AVX2: matrix products and transposition.
 //
@@ -58,12 +59,7 @@ tile:
 	MOVQ aHere-8(SP), R8
 	MOVQ GEMM_ARG_B, BX
 	MOVQ cHere-16(SP), DI
-	MOVQ GEMM_ARG_ROWS, AX
-	CMPQ tallLeft-32(SP), $0
-	JLE  even
-	SUBQ $1, tallLeft-32(SP)
-	ADDQ $1, AX              // the first tiles have one row more
-even:
+	GEMM_TILEROWS(GEMM_ARG_ROWS, tallLeft-32(SP), AX, even)
 	LEAQ (R8)(R10*2), R9
 	ADDQ R10, R9             // R9: row 3 of A
 	LEAQ (DI)(R13*2), SI
@@ -176,12 +172,7 @@ above:
 	GEMM_STORELATE(R12, R13, AX, late)
 late:
 	MOVQ SI, R12
-	MOVQ GEMM_ARG_ROWS, AX
-	CMPQ tallLeft-32(SP), $0
-	JLE  evenLate
-	SUBQ $1, tallLeft-32(SP)
-	ADDQ $1, AX              // the first tiles have one row more
-evenLate:
+	GEMM_TILEROWS(GEMM_ARG_ROWS, tallLeft-32(SP), AX, evenLate)
 	CMPB GEMM_ARG_ACC, $0
 	JNE  oldsLate
 	GEMM_ZEROLATE
@@ -283,12 +274,7 @@ tile:
 	MOVQ aHere-8(SP), R8
 	MOVQ GEMM_ARG_AT, R12
 	MOVQ cHere-16(SP), DI
-	MOVQ GEMM_ARG_ROWS, AX
-	CMPQ tallLeft-32(SP), $0
-	JLE  even
-	SUBQ $1, tallLeft-32(SP)
-	ADDQ $1, AX              // the first tiles have one row more
-even:
+	GEMM_TILEROWS(GEMM_ARG_ROWS, tallLeft-32(SP), AX, even)
 	LEAQ (R8)(R10*2), R9
 	ADDQ R10, R9             // R9: row 3 of A
 	LEAQ (DI)(R13*2), SI

@@ -146,30 +146,12 @@ onetest: \
 // GEMM_ZERO clears the accumulators. GEMM_LOAD and GEMM_STORE load and store the R14 rows of C and jump
 // to the labels start and done of the function after the last. GEMM_LOAD changes R15, GEMM_STORE R0.
 #define GEMM_ZERO \
-	VMOVI $0, V8.B16  \
-	VMOVI $0, V9.B16  \
-	VMOVI $0, V10.B16 \
-	VMOVI $0, V11.B16 \
-	VMOVI $0, V12.B16 \
-	VMOVI $0, V13.B16 \
-	VMOVI $0, V14.B16 \
-	VMOVI $0, V15.B16 \
-	VMOVI $0, V16.B16 \
-	VMOVI $0, V17.B16 \
-	VMOVI $0, V18.B16 \
-	VMOVI $0, V19.B16 \
-	VMOVI $0, V20.B16 \
-	VMOVI $0, V21.B16 \
-	VMOVI $0, V22.B16 \
-	VMOVI $0, V23.B16 \
-	VMOVI $0, V24.B16 \
-	VMOVI $0, V25.B16 \
-	VMOVI $0, V26.B16 \
-	VMOVI $0, V27.B16 \
-	VMOVI $0, V28.B16 \
-	VMOVI $0, V29.B16 \
-	VMOVI $0, V30.B16 \
-	VMOVI $0, V31.B16
+	VEC_ZERO4(V8, V9, V10, V11) \
+	VEC_ZERO4(V12, V13, V14, V15) \
+	VEC_ZERO4(V16, V17, V18, V19) \
+	VEC_ZERO4(V20, V21, V22, V23) \
+	VEC_ZERO4(V24, V25, V26, V27) \
+	VEC_ZERO4(V28, V29, V30, V31)
 
 #define GEMM_LOAD \
 	MOVD  R0, R15             \

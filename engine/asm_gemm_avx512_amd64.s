@@ -4,6 +4,7 @@
 #include "gemm_panel_amd64.h"
 #include "go_asm.h"
 #include "textflag.h"
+#include "vector_avx512_amd64.h"
 
 // AVX-512 (F, DQ, BW, VL): matrix products and transposition.
 //
@@ -280,12 +281,7 @@ tile:
 	MOVQ aHere-8(SP), R8
 	MOVQ GEMM_ARG_B, BX
 	MOVQ cHere-16(SP), DI
-	MOVQ GEMM_ARG_ROWS, AX
-	CMPQ tallLeft-32(SP), $0
-	JLE  even
-	SUBQ $1, tallLeft-32(SP)
-	ADDQ $1, AX              // the first tiles have one row more
-even:
+	GEMM_TILEROWS(GEMM_ARG_ROWS, tallLeft-32(SP), AX, even)
 	LEAQ (R8)(R10*4), SI
 	ADDQ R10, SI
 	GEMM_ZERO
@@ -532,12 +528,7 @@ tile:
 	MOVQ GEMM_ARG_A, R8
 	MOVQ GEMM_ARG_B, BX
 	MOVQ GEMM_ARG_C, DI
-	MOVQ GEMM_ARG_ROWS, AX
-	CMPQ GEMM_ARG_TALL, $0
-	JLE  even
-	SUBQ $1, GEMM_ARG_TALL
-	ADDQ $1, AX              // the first tiles have one row more
-even:
+	GEMM_TILEROWS(GEMM_ARG_ROWS, GEMM_ARG_TALL, AX, even)
 	GEMM_NARROWROWS(GEMM_NARROWZERO)
 	CMPB GEMM_ARG_ACC, $0
 	JEQ  start
@@ -600,12 +591,7 @@ TEXT ·sgemmAVX512_6x64(SB), NOSPLIT, $280-8
 pair:
 	GEMM_PANELBEGIN
 tile:
-	MOVQ GEMM_ARG_ROWS, R13
-	CMPQ tallLeft-32(SP), $0
-	JLE  even
-	SUBQ $1, tallLeft-32(SP)
-	ADDQ $1, R13             // the first tiles have one row more
-even:
+	GEMM_TILEROWS(GEMM_ARG_ROWS, tallLeft-32(SP), R13, even)
 	MOVQ aHere-8(SP), R8
 	LEAQ (R8)(R10*4), SI
 	ADDQ R10, SI
@@ -706,12 +692,7 @@ tile:
 	MOVQ aHere-8(SP), R8
 	MOVQ GEMM_ARG_AT, R15
 	MOVQ cHere-16(SP), DI
-	MOVQ GEMM_ARG_ROWS, AX
-	CMPQ tallLeft-32(SP), $0
-	JLE  even
-	SUBQ $1, tallLeft-32(SP)
-	ADDQ $1, AX              // the first tiles have one row more
-even:
+	GEMM_TILEROWS(GEMM_ARG_ROWS, tallLeft-32(SP), AX, even)
 	MOVBQZX GEMM_ARG_ACC, DX
 	LEAQ (R8)(R10*4), SI
 	ADDQ R10, SI

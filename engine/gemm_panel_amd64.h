@@ -45,6 +45,15 @@
 	VMOVUPS 192(CX), Y0      \
 	VMOVUPS Y0, args-88(SP)
 
+// GEMM_TILEROWS sets count to the number of rows of the next tile: rows, or one more for the first tall tiles.
+#define GEMM_TILEROWS(rows, tall, count, even) \
+	MOVQ rows, count \
+	CMPQ tall, $0    \
+	JLE  even        \
+	SUBQ $1, tall    \
+	ADDQ $1, count   \
+even:
+
 // GEMM_PANELBEGIN starts a panel: it fills the frame slots above, and R15 is the address that is
 // prefetched (the panel after this one). Changes CX.
 #define GEMM_PANELBEGIN \

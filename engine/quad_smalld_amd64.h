@@ -74,13 +74,13 @@ fetches: \
 	MOVQ CX, ns-16(SP)     \
 	MOVQ QUAD_ARG_NEXT, R15
 
-// QUAD_TILEROWS sets count to the number of rows of the next tile.
-#define QUAD_TILEROWS(count, even) \
-	MOVQ QUAD_ARG_ROWS, count \
-	CMPQ tallLeft-56(SP), $0 \
-	JLE  even                \
-	SUBQ $1, tallLeft-56(SP) \
-	ADDQ $1, count           \ // the first tiles have one row more
+// QUAD_TILEROWS sets count to the number of rows of the next tile: rows, or one more for the first tall tiles.
+#define QUAD_TILEROWS(rows, tall, count, even) \
+	MOVQ rows, count \
+	CMPQ tall, $0    \
+	JLE  even        \
+	SUBQ $1, tall    \
+	ADDQ $1, count   \
 even:
 
 // QUAD_NEXTCOMPONENT advances the arguments to the next component. Changes CX.
@@ -104,7 +104,7 @@ even:
 	MOVQ CX, tilesLeft-48(SP)  \
 	MOVQ QUAD_ARG_TALL, CX \
 	MOVQ CX, tallLeft-56(SP)   \
-	QUAD_TILEROWS(CX, even)    \
+	QUAD_TILEROWS(QUAD_ARG_ROWS, tallLeft-56(SP), CX, even)    \
 	MOVQ CX, rowsBelow-104(SP) \
 	MOVQ QUAD_ARG_G, DI      \
 	MOVQ DI, gBelow-120(SP)    \
@@ -160,7 +160,7 @@ placed: \
 	MOVQ DI, gBelow-120(SP)     \
 	MOVQ DX, qBelow-136(SP)     \
 	MOVQ R8, xBelow-152(SP)     \
-	QUAD_TILEROWS(CX, even)     \
+	QUAD_TILEROWS(QUAD_ARG_ROWS, tallLeft-56(SP), CX, even)     \
 	MOVQ CX, rowsBelow-104(SP)  \
 known:
 

@@ -32,6 +32,9 @@
 #define VFCVTN2(n, d)      WORD $(0x4e616800 | (n)<<5 | (d))           // fcvtn2 Vd.4s, Vn.2d
 #define VFMLA4S0(m, n, d)  WORD $(0x4f801000 | (m)<<16 | (n)<<5 | (d)) // fmla Vd.4s, Vn.4s, Vm.s[0]
 
+// VEC_ZERO4 clears four registers.
+#define VEC_ZERO4(a, b, c, d) VMOVI $0, a.B16; VMOVI $0, b.B16; VMOVI $0, c.B16; VMOVI $0, d.B16
+
 // VEC_LOOP runs over R7 elements: 16 at a time, then 4, then 1. load, op and store handle four
 // elements, load1 and store1 one, and advance the pointers.
 #define VEC_LOOP(load, op, store, load1, store1, l16, t16, l4, t4, l1, t1) \
@@ -88,10 +91,7 @@ t1: \
 
 // VEC_ZEROLANES clears the sixteen lanes of a reduction, or 16 columns: V16 to V19.
 #define VEC_ZEROLANES \
-	VMOVI $0, V16.B16 \
-	VMOVI $0, V17.B16 \
-	VMOVI $0, V18.B16 \
-	VMOVI $0, V19.B16
+	VEC_ZERO4(V16, V17, V18, V19)
 
 // VEC_SKIPZERO jumps to skip if the float32 at p is +0 or -0. Changes R13.
 #define VEC_SKIPZERO(p, skip) \

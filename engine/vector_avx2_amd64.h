@@ -2,6 +2,9 @@
 // A macro that contains a loop takes the names of its labels as its last parameters (the assembler has
 // no local labels); they carry no other meaning.
 
+// VEC_ZERO4 clears four registers.
+#define VEC_ZERO4(a, b, c, d) VXORPS a, a, a; VXORPS b, b, b; VXORPS c, c, c; VXORPS d, d, d
+
 // VEC_LOOP runs over CX elements: 16 at a time, then 8, then the masked rest. load(off), op and
 // store(off) work at base(AX*4); mload and mstore are the masked forms, with the mask in Y15. The
 // tail mask is the 32 bytes of tailMasks that begin 4*n bytes before its middle.

@@ -3,6 +3,9 @@
 // A macro that contains a loop takes the names of its labels as its last parameters (the assembler has
 // no local labels); they carry no other meaning.
 
+// VEC_ZERO4 clears four registers.
+#define VEC_ZERO4(a, b, c, d) VPXORD a, a, a; VPXORD b, b, b; VPXORD c, c, c; VPXORD d, d, d
+
 // VEC_TAILMASK sets K1 to the lowest CX (0 to 15) of sixteen lanes. Changes R8 and CX.
 #define VEC_TAILMASK \
 	MOVL  $1, R8 \
