@@ -2,7 +2,7 @@ package engine
 
 import "unsafe"
 
-// panelArgs are the arguments of the products panel, narrow, pair and panelAt. The assembly knows the
+// panelArgs are the arguments of the products panel, narrow and panelAt. The assembly knows the
 // offsets of the fields of this and the following types by go_asm.h.
 type panelArgs struct {
 	k          int // inner indices
@@ -21,7 +21,7 @@ type panelArgs struct {
 	acc    bool      // whether the chains go on from the old C
 	next   []float32 // what is prefetched, step bytes at a time, if step is not 0
 	step   int
-	panels int // panels of B, or pairs of panels, that follow each other
+	panels int // panels of B that follow each other
 }
 
 // quadSmallDArgs are the arguments of quadSmallD: for component c of comps and row b of x,

@@ -23,7 +23,7 @@
 //	moveRowsAVX512                x += alpha * gradient, row by row
 
 // ---------------------------------------------------------------------------------
-// Quadratic forms: tiles as in sgemmAVX512_6x64 whose left operand D_i is made on the way
+// Quadratic forms: products in tiles of up to 6 x 64 (gemm_avx512_amd64.h) whose left operand D_i is made on the way
 
 // QUAD_FINISHROW stores a row of G and adds to its 16 lanes of q, at CX: R11 walks down the rows of
 // D_i. K3 is empty at the first pair of panels, which starts the lanes at 0.

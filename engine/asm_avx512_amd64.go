@@ -28,8 +28,6 @@ var avx512Kernels = kernels{table{
 	prefetchC:              4,
 	panel:                  sgemmAVX512_14x32,
 	narrow:                 sgemmAVX512_14x16,
-	pairRows:               6,
-	pair:                   sgemmAVX512_6x64,
 	smallDRows:             6,
 	smallDCols:             64,
 	quadSmallD:             quadSmallDAVX512,
@@ -93,11 +91,6 @@ func sgemmAVX512_14x32(args *panelArgs)
 //
 //go:noescape
 func sgemmAVX512_14x16(args *panelArgs)
-
-// sgemmAVX512_6x64 is panelGeneric with AVX-512 for pairs of panels, in tiles of up to 6 x 64; k is at least 4.
-//
-//go:noescape
-func sgemmAVX512_6x64(args *panelArgs)
 
 // sgemmAtAVX512_14x32 is panelAtGeneric with AVX-512, in tiles of up to 14 x 32 and panels of 32 columns.
 //

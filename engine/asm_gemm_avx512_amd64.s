@@ -14,7 +14,6 @@
 //
 //	sgemmAVX512_14x32    panels of a matrix product, C = A B or C += A B
 //	sgemmAVX512_14x16    sgemm for the last 16 columns or fewer
-//	sgemmAVX512_6x64     sgemm two panels at a time, 64 columns
 //	sgemmAtAVX512_14x32  panels of a product whose rows of B lie anywhere
 //	transposeAVX512      dst[j][i] = src[i][j]
 
@@ -571,62 +570,6 @@ apart:
 	ADDQ AX, GEMM_ARG_A
 	SUBQ $1, GEMM_ARG_TILES
 	JNE  tile
-	VZEROUPPER
-	RET
-
-// ---------------------------------------------------------------------------------
-// sgemmAVX512_6x64
-
-// func sgemmAVX512_6x64(args *panelArgs)
-//
-// Both panels of a pair, of k >= 4 inner indices, follow each other in b, packed; A has contiguous
-// p and rows ars floats apart, tiles directly below each other. Tile: up to 6 x 64, registers as in
-// gemm_avx512_amd64.h, frame as in gemm_panel_amd64.h.
-TEXT ·sgemmAVX512_6x64(SB), NOSPLIT, $280-8
-	MOVQ args+0(FP), CX
-	GEMM_COPYARGUMENTS
-	MOVQ GEMM_ARG_ARS, R10
-	SHLQ $2, R10
-	LEAQ (R10)(R10*2), R9
-pair:
-	GEMM_PANELBEGIN
-tile:
-	GEMM_TILEROWS(GEMM_ARG_ROWS, tallLeft-32(SP), R13, even)
-	MOVQ aHere-8(SP), R8
-	LEAQ (R8)(R10*4), SI
-	ADDQ R10, SI
-	MOVQ R13, CX
-	IMULQ R10, CX
-	ADDQ CX, aHere-8(SP)
-	MOVQ GEMM_ARG_B, BX
-	MOVQ GEMM_ARG_K, CX
-	MOVQ CX, DX
-	SHLQ $7, DX
-	ADDQ BX, DX
-	SUBQ $4, CX
-	GEMM_ZERO
-	CMPB GEMM_ARG_ACC, $0
-	JEQ  start
-	MOVQ cHere-16(SP), DI
-	MOVQ GEMM_ARG_CRS, AX
-	SHLQ $2, AX
-	GEMM_PAIRLOAD
-start:
-	MOVQ GEMM_ARG_STEP, AX
-	GEMM_PAIRLOOPS
-store:
-	GEMM_FETCH
-	GEMM_FETCH
-	MOVQ cHere-16(SP), DI
-	MOVQ GEMM_ARG_CRS, AX
-	SHLQ $2, AX
-	GEMM_PAIREND(GEMM_PAIRSTOREROW)
-stored:
-	MOVQ DI, cHere-16(SP)
-	SUBQ $1, tilesLeft-24(SP)
-	JNE  tile
-	GEMM_PANELNEXT(8, pair, end)
-end:
 	VZEROUPPER
 	RET
 

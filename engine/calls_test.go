@@ -20,7 +20,7 @@ func TestCallsAreShort(t *testing.T) {
 		e.kern = kern
 		most := map[string]int{}
 		count := func(what string, n int) { most[what] = max(most[what], n) }
-		panel, pair, dots := kern.table.panel, kern.table.pair, kern.table.dotRows
+		panel, dots := kern.table.panel, kern.table.dotRows
 		sum, dot, addRows := kern.table.sum, kern.table.dot, kern.table.addRows
 		kern.table.panel = func(args *panelArgs) {
 			elements := (args.tiles*args.rows + args.tall) * args.k
@@ -30,17 +30,6 @@ func TestCallsAreShort(t *testing.T) {
 				count("flop of several panels", 2*elements*args.panels*kern.nr)
 			}
 			panel(args)
-		}
-		if pair != nil {
-			kern.table.pair = func(args *panelArgs) {
-				elements := (args.tiles*args.rows + args.tall) * args.k
-				count("elements of A", elements)
-				count("inner indices", args.k)
-				if args.panels > 1 {
-					count("flop of several panels", 4*elements*args.panels*kern.nr)
-				}
-				pair(args)
-			}
 		}
 		kern.table.dotRows = func(dst, x []float32, xs int, y []float32, ys, n int) {
 			count("elements", n*len(dst))

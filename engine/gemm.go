@@ -134,12 +134,9 @@ func (e *Engine) matMulOperand(c, a Matrix, b operand, acc bool) {
 func (e *Engine) shareProduct(c, a Matrix, b operand, acc bool, n int) {
 	j := &e.gemm
 	j.e, j.c, j.a, j.b, j.acc = e, c, a, b, acc
-	j.rowTasks, j.colTasks, j.unit = 1, 1, 1
-	if (b.pack || b.packed != nil) && e.kern.blocks(a.Cols) == 1 && e.kern.prefersPairs(a) {
-		j.unit = 2
-	}
+	j.rowTasks, j.colTasks = 1, 1
 	flops := 2 * float64(c.Rows) * float64(c.Cols) * float64(a.Cols)
-	most := (e.kern.panels(c.Cols) + j.unit - 1) / j.unit
+	most := e.kern.panels(c.Cols)
 	if tiles := (c.Rows + e.kern.mr - 1) / e.kern.mr; b.pack {
 		j.colTasks = min(n, most)
 	} else if c.Rows >= c.Cols {
@@ -176,15 +173,12 @@ type gemmJob struct {
 	b                  operand
 	acc                bool
 	rowTasks, colTasks int
-	unit               int    // panels that stay together: two where pairs are multiplied
 	packed             Packed // B of the running call, in scratch memory
 }
 
 func (j *gemmJob) run(worker, task int) {
 	r0, r1 := Part(j.c.Rows, j.rowTasks, task/j.colTasks)
-	panels := j.e.kern.panels(j.c.Cols)
-	p0, p1 := Part((panels+j.unit-1)/j.unit, j.colTasks, task%j.colTasks)
-	p0, p1 = p0*j.unit, min(p1*j.unit, panels)
+	p0, p1 := Part(j.e.kern.panels(j.c.Cols), j.colTasks, task%j.colTasks)
 	if r0 == r1 || p0 == p1 {
 		return
 	}
@@ -206,28 +200,14 @@ func (j *gemmJob) packAndMultiply(worker, p0, p1 int) {
 	nr, nb := e.kern.nr, e.kern.blocks(a.Cols)
 	for kb := range nb {
 		k0, k1 := Part(a.Cols, nb, kb)
-		inPairs, panels := nb == 1 && e.kern.prefersPairs(a), p1-p0
-		if inPairs {
-			panels = 1 // at most one is left over from the pairs of each round
-		}
-		var ab blockA // for the panels that are not in pairs
+		ab := e.prepareA(arena, a.Slice(0, a.Rows, k0, k1), p1-p0)
 		for p := p0; p < p1; p += together {
 			j0, j1 := p*nr, min(min(p+together, p1)*nr, b.Cols)
 			*packedB.packed = Packed{kern: e.kern, rows: k1 - k0, cols: j1 - j0}
 			packedB.packed.data = arena.floats(slotB, packedB.packed.size())
 			packedB.packed.fill(b.Slice(k0, k1, j0, j1), 0, packedB.packed.panels())
 			q := product{e: e, arena: arena, c: j.c.Slice(0, j.c.Rows, j0, j1), acc: j.acc || kb > 0}
-			i := 0
-			if inPairs {
-				i = q.pairs(a, &packedB, 0, packedB.packed.panels())
-			}
-			if i == packedB.packed.panels() {
-				continue
-			}
-			if ab.rows == 0 {
-				ab = e.prepareA(arena, a.Slice(0, a.Rows, k0, k1), panels)
-			}
-			q.panels(&ab, &packedB, i, packedB.packed.panels())
+			q.panels(&ab, &packedB, 0, packedB.packed.panels())
 		}
 	}
 }
@@ -267,12 +247,6 @@ func (p *product) multiply(a Matrix, b *operand, p0, p1 int) {
 		return
 	}
 	nb, mb := kern.blocks(a.Cols), kern.rowBlocks(c.Rows, a.Cols)
-	if b.packed != nil && nb == 1 && kern.prefersPairs(a) {
-		p0 = p.pairs(a, b, p0, p1)
-	}
-	if p0 == p1 {
-		return
-	}
 	for kb := range nb {
 		k0, k1 := Part(a.Cols, nb, kb)
 		for ib := range mb {
@@ -291,48 +265,6 @@ func (p *product) multiply(a Matrix, b *operand, p0, p1 int) {
 			q.panels(&ab, b, p0, p1)
 		}
 	}
-}
-
-// prefersPairs reports whether pairs of panels are faster: up to 160 inner indices, which a
-// first-level cache of 48 KiB holds, and up to 256 where a tile of a single panel has too few rows
-// to keep the FMA units busy.
-func (kern *kernels) prefersPairs(a Matrix) bool {
-	return kern.pairRows > 0 && a.CS == 1 && !conflicts(a.RS) && a.Cols >= pairInner &&
-		(a.Cols <= 160 || a.Cols <= 256 && a.Rows <= kern.pairRows)
-}
-
-// pairs computes the pairs of whole panels from p0 on, for a packed B of a single block, and
-// returns the first panel that is left.
-func (p *product) pairs(a Matrix, b *operand, p0, p1 int) int {
-	kern, c := p.e.kern, p.c
-	nr, mb := kern.nr, kern.rowBlocks(c.Rows, a.Cols)
-	whole := min(p1, c.Cols/nr) - p0 // C may end within the last panel
-	if whole < 2 {
-		return p0
-	}
-	end := p0 + whole/2*2
-	size := nr * a.Cols // of a panel
-	for ib := range mb {
-		i0, i1 := Part(c.Rows, mb, ib)
-		block := a
-		if mb > 1 {
-			block = a.Slice(i0, i1, 0, a.Cols)
-		}
-		flops := 4 * (i1 - i0) * nr * a.Cols
-		for at := p0; at < end; {
-			pairs := min(max(kern.callBudget(flops), 1), (end-at)/2)
-			next := b.packed.data[(at+2)*size : min(at+4, b.packed.panels())*size]
-			if n := len(b.prefetch); n > 0 {
-				f0, f1 := Part(n, kern.panels(b.cols())/2, at/2)
-				next, pairs = b.prefetch[f0:f1], 1
-			}
-			kern.pair(block, panelB{data: b.packed.data[at*size:], next: next}, c.Data[i0*c.RS+at*nr:], c.RS, p.acc,
-				pairs)
-			p.e.yield(p.arena, pairs*flops)
-			at += 2 * pairs
-		}
-	}
-	return end
 }
 
 // block multiplies with a block of A that is prepared already and has all inner indices.

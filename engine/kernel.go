@@ -74,26 +74,6 @@ func (kern *kernels) panelTiles(kernel string, a *blockA, c []float32, crs, cols
 	return tiles, rows, tall
 }
 
-// pair multiplies the contiguous rows of a with pairs of panels that follow each other, each panel
-// a single block.
-func (kern *kernels) pair(a Matrix, b panelB, c []float32, crs int, acc bool, pairs int) {
-	m, inner := a.Rows, a.Cols
-	if inner < pairInner {
-		panic(fmt.Sprintf("engine: pair: %d inner indices, expected at least %d", inner, pairInner))
-	}
-	need("pair", "a", len(a.Data), span(m, a.RS, inner))
-	need("pair", "b", len(b.data), 2*pairs*kern.nr*inner)
-	need("pair", "c", len(c), span(m, crs, 2*pairs*kern.nr))
-	if m > 0 && pairs > 0 {
-		tiles, rows, tall := split(m, kern.pairRows)
-		next, step := kern.prefetchPlan(b.next, b.data, tiles, inner)
-		kern.table.pair(onStack(&panelArgs{
-			k: inner, a: a.Data, ars: a.RS, acs: 1, b: b.data, brs: kern.nr, c: c, crs: crs,
-			tiles: tiles, rows: rows, tall: tall, acc: acc, next: next, step: step, panels: pairs,
-		}))
-	}
-}
-
 // callBudget returns the number of units of work, of flop operations each, in one call of about 100
 // microseconds. A call cannot be preempted, so it must be short.
 func (kern *kernels) callBudget(flops int) int { return int(100*kern.flopPerMicrosecond) / flops }

@@ -13,7 +13,7 @@ import (
 
 // The parity tests compare the unchecked functions of each tier with their pure-Go definitions, bit by
 // bit, between inaccessible pages: at all alignments, with special values, in place, and with strides
-// that are 0 or let rows overlap. Narrow panels, pairs, patches, pooling, transposition and streams have
+// that are 0 or let rows overlap. Narrow panels, patches, pooling, transposition and streams have
 // tests of their own; a new kernel needs a line in parity_vector_test.go or parity_ascent_test.go.
 
 var expLogStride = flag.Int("explogstride", 5003, "exp and log are compared on every n-th float32 (1: on all of them)")

@@ -32,11 +32,6 @@ type table struct {
 	// narrow is panel for the first cols columns of one panel, at most half of them.
 	narrow func(args *panelArgs) `optional:"yes"`
 
-	// pair is panel for two panels at a time, of at least pairInner inner indices, in tiles of up
-	// to pairRows contiguous rows.
-	pairRows int                   `optional:"yes"`
-	pair     func(args *panelArgs) `optional:"yes"`
-
 	// panelAt is panel for panels whose rows of B begin anywhere, beside each other.
 	panelAt func(args *panelArgs)
 
@@ -163,6 +158,3 @@ const (
 	genericMR = 6
 	genericNR = 16
 )
-
-// pairInner is the least inner size of pair, which ends a tile in steps of as many.
-const pairInner = 4

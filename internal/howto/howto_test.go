@@ -24,7 +24,7 @@ var (
 		"addPatches": true, "spreadPatches": true, "reluPool": true}
 	// composed are the functions without an entry of their own in package check, which checks what is made of
 	// them: products, ascents, and functions of rows.
-	composed = map[string]bool{"missing": true, "panel": true, "narrow": true, "pair": true, "panelAt": true,
+	composed = map[string]bool{"missing": true, "panel": true, "narrow": true, "panelAt": true,
 		"quadSmallD": true, "vjpSmallD": true, "quadTriangle": true, "quadSixteens": true, "mixtureLanes": true,
 		"moveLanes": true, "moveRows": true, "gradient": true, "gradRows": true, "gradDeltas": true, "mixture": true,
 		"responsibilityBackward": true, "subRows": true, "normalise": true, "normBackward": true,

@@ -9,10 +9,9 @@ import (
 	"dpnbench/engine/num"
 )
 
-// TestPairKernels compares the kernels for pairs of panels, and those for small d, with pure Go:
-// all numbers of rows and inner sizes, several components, between inaccessible pages, with NaN in
-// the gaps between rows.
-func TestPairKernels(t *testing.T) {
+// TestSmallD compares the kernels for small d with pure Go: all numbers of rows, several components,
+// between inaccessible pages, with NaN in the gaps between rows.
+func TestSmallD(t *testing.T) {
 	const mostRows, mostD, mostComps = 23, 128, 3
 	rnd := num.NewRand(5, 2)
 	generic, _ := New(WithTier(Generic), WithThreads(1))
@@ -27,7 +26,7 @@ func TestPairKernels(t *testing.T) {
 	tested := false
 	for _, tier := range Available() {
 		kern, _ := tierKernels(tier)
-		if kern.pairRows == 0 && kern.smallDRows == 0 {
+		if kern.smallDRows == 0 {
 			continue
 		}
 		tested = true
@@ -68,21 +67,6 @@ func TestPairKernels(t *testing.T) {
 			}
 			fresh := func(n int) Matrix { return View(make([]float32, rows*n), rows, n) }
 
-			for inner := pairInner; inner < 16 && kern.pairRows > 0; inner++ {
-				next = 0
-				pairs := 1 + (rows+inner)%3
-				n := 2 * kern.nr * pairs
-				a, c := normal(inner, inner+gap), normal(n, n+(gap+1)%3)
-				own, other := pack(matrices[0], View(make([]float32, inner*n), inner, n))
-				want := fresh(n)
-				for _, acc := range []bool{true, false} {
-					CopyMatrix(want, c)
-					generic.multiply(0, want, a, &operand{packed: other}, acc)
-					kern.pair(a, panelB{data: own.data, next: [][]float32{nil, a.Data}[rows%2]}, c.Data, c.RS, acc,
-						pairs)
-					compare(fmt.Sprintf("A B, inner size %d, %d pairs, added %t", inner, pairs, acc), c, want)
-				}
-			}
 			for d := kern.smallDCols; 0 < d && d <= mostD; d += kern.smallDCols {
 				next = 0
 				mu := make([]float32, mostComps*d)
