@@ -7,14 +7,15 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/engine"
-	"dpnbench/internal/longtest"
 )
 
 // TestMinibatchBytes measures by how much the memory grows with the minibatch: at most by what MinibatchBytes says, so
 // that training refuses in time what cannot fit, and by half of that at least, so that it does not refuse what can.
 // The estimate of paper is for the dense route, too, which keeps far more than the sparse one that it takes.
 func TestMinibatchBytes(t *testing.T) {
-	longtest.Native(t)
+	if testing.Short() {
+		t.Skip("takes minutes in pure Go, which holds as much: without -short")
+	}
 	d := digits(t, 600, 20)
 	for _, name := range Presets() {
 		c, err := Preset(name)
