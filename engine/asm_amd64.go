@@ -218,9 +218,6 @@ func prefetch(x []byte)
 //go:noescape
 func prefetchToWrite(x []byte)
 
-// additions runs rounds of 64 additions to one register, each of which waits for the one before.
-func additions(rounds int)
-
 // asm_ascent_amd64.s
 
 // The assembly copies this number of bytes of arguments.

@@ -42,7 +42,6 @@
 //	pause             n spin-wait hints
 //	prefetch          prefetches x
 //	prefetchToWrite   the same, to write it
-//	additions         rounds of 64 dependent additions
 
 // tailMasks is eight all-ones words, then eight zeros: the 32 bytes from (8-n)*4 on select the first n
 // of eight lanes.
@@ -1195,38 +1194,4 @@ TEXT ·prefetchToWrite(SB), NOSPLIT, $0-24
 	MOVQ x_base+0(FP), SI
 	MOVQ x_len+8(FP), CX
 	PREFETCH_LINES(PREFETCH_WRITE)
-	RET
-
-// MEASURE_ADD8 is eight additions that each wait for the one before.
-#define MEASURE_ADD8 \
-	ADDQ BX, AX \
-	ADDQ BX, AX \
-	ADDQ BX, AX \
-	ADDQ BX, AX \
-	ADDQ BX, AX \
-	ADDQ BX, AX \
-	ADDQ BX, AX \
-	ADDQ BX, AX
-
-// func additions(rounds int)
-//
-// CX rounds left, AX the sum, BX what is added: a register, not a constant, because recent cores add
-// constants while they rename registers, several a cycle. The loop counter runs beside the chain.
-TEXT ·additions(SB), NOSPLIT, $0-8
-	MOVQ rounds+0(FP), CX
-	MOVQ CX, AX
-	MOVQ CX, BX
-	JMP  test
-loop:
-	MEASURE_ADD8
-	MEASURE_ADD8
-	MEASURE_ADD8
-	MEASURE_ADD8
-	MEASURE_ADD8
-	MEASURE_ADD8
-	MEASURE_ADD8
-	MEASURE_ADD8
-test:
-	SUBQ $1, CX
-	JGE  loop
 	RET

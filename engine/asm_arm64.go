@@ -187,9 +187,6 @@ func prefetch(x []byte)
 //go:noescape
 func prefetchToWrite(x []byte)
 
-// additions runs rounds of 64 additions to one register, each of which waits for the one before.
-func additions(rounds int)
-
 // asm_ascent_arm64.s
 
 //go:noescape

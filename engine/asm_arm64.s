@@ -45,7 +45,6 @@
 //	pause             n spin-wait hints
 //	prefetch          prefetches x
 //	prefetchToWrite   the same, to write it
-//	additions         rounds of 64 dependent additions
 
 // ---------------------------------------------------------------------------------
 // Elementwise operations
@@ -1153,37 +1152,4 @@ TEXT ·prefetchToWrite(SB), NOSPLIT, $0-24
 	MOVD x_base+0(FP), R0
 	MOVD x_len+8(FP), R1
 	PREFETCH_LINES(PSTL1KEEP)
-	RET
-
-// MEASURE_ADD8 is eight additions that each wait for the one before.
-#define MEASURE_ADD8 \
-	ADD R1, R0 \
-	ADD R1, R0 \
-	ADD R1, R0 \
-	ADD R1, R0 \
-	ADD R1, R0 \
-	ADD R1, R0 \
-	ADD R1, R0 \
-	ADD R1, R0
-
-// func additions(rounds int)
-//
-// R7 rounds left, R0 the sum, R1 what is added. The loop counter runs beside the chain.
-TEXT ·additions(SB), NOSPLIT, $0-8
-	MOVD rounds+0(FP), R7
-	MOVD R7, R0
-	MOVD R7, R1
-	B    test
-loop:
-	MEASURE_ADD8
-	MEASURE_ADD8
-	MEASURE_ADD8
-	MEASURE_ADD8
-	MEASURE_ADD8
-	MEASURE_ADD8
-	MEASURE_ADD8
-	MEASURE_ADD8
-test:
-	SUBS $1, R7
-	BGE  loop
 	RET

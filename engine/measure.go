@@ -198,13 +198,43 @@ func (j *everyThreadJob) run(worker, _ int) {
 // the time is the clock frequency of the core.
 func RunAdditions(rounds int) (cycles float64) {
 	for left := rounds; left > 0; left -= additionRounds {
-		additions(min(left, additionRounds))
+		additions(min(left, additionRounds), 1, 2, 3)
 	}
 	return 64 * float64(max(rounds, 0))
 }
 
 // additionRounds is the most rounds of one call: tens of microseconds.
 const additionRounds = 2000
+
+// additions runs rounds of 64 additions to x, each of which waits for the one before. With two numbers that take
+// turns the compiler merges none. It is not inlined: its operands would become constants.
+//
+//go:noinline
+func additions(rounds int, x, y, z uint) uint {
+	for range rounds {
+		x = add8(x, y, z)
+		x = add8(x, y, z)
+		x = add8(x, y, z)
+		x = add8(x, y, z)
+		x = add8(x, y, z)
+		x = add8(x, y, z)
+		x = add8(x, y, z)
+		x = add8(x, y, z)
+	}
+	return x
+}
+
+func add8(x, y, z uint) uint {
+	x += y
+	x += z
+	x += y
+	x += z
+	x += y
+	x += z
+	x += y
+	x += z
+	return x
+}
 
 // WithPinnedThreads keeps each helper thread of the engine on a CPU of its own: thread i on the i-th CPU
 // that the process may use. Thread 0 is the caller, which PinCaller pins. This is for measuring: beside
