@@ -25,6 +25,29 @@
 	ADDQ $4, SI           \
 	LEAQ (AX)(R13*4), R13
 
+// PATCH_LOAD and PATCH_STORE move one vector of each row of C, at bytes from DI; PATCH_ADD adds Y0 times that
+// of the patch to them.
+#define PATCH_LOAD(at, c0, c1, c2, c3, c4) \
+	VMOVUPS at(DI), c0       \
+	VMOVUPS at(DI)(DX*1), c1 \
+	VMOVUPS at(DI)(DX*2), c2 \
+	VMOVUPS at(DI)(BX*1), c3 \
+	VMOVUPS at(DI)(DX*4), c4
+
+#define PATCH_ADD(at, c0, c1, c2, c3, c4) \
+	VFMADD231PS at(R13), Y0, c0        \
+	VFMADD231PS at(R13)(R11*1), Y0, c1 \
+	VFMADD231PS at(R13)(R11*2), Y0, c2 \
+	VFMADD231PS at(R13)(R12*1), Y0, c3 \
+	VFMADD231PS at(R13)(R11*4), Y0, c4
+
+#define PATCH_STORE(at, c0, c1, c2, c3, c4) \
+	VMOVUPS c0, at(DI)       \
+	VMOVUPS c1, at(DI)(DX*1) \
+	VMOVUPS c2, at(DI)(DX*2) \
+	VMOVUPS c3, at(DI)(BX*1) \
+	VMOVUPS c4, at(DI)(DX*4)
+
 // func addPatchesAVX2(c []float32, crs, cols int, r, b []float32, at []int32, stride int)
 //
 // C += r[p] * patch p of B, five rows each.
@@ -49,43 +72,19 @@ TEXT ·addPatchesAVX2(SB), NOSPLIT, $0-120
 sixteen:
 	SUBQ $16, CX
 	JLT  eights
-	VMOVUPS (DI), Y1
-	VMOVUPS (DI)(DX*1), Y2
-	VMOVUPS (DI)(DX*2), Y3
-	VMOVUPS (DI)(BX*1), Y4
-	VMOVUPS (DI)(DX*4), Y5
-	VMOVUPS 32(DI), Y6
-	VMOVUPS 32(DI)(DX*1), Y7
-	VMOVUPS 32(DI)(DX*2), Y8
-	VMOVUPS 32(DI)(BX*1), Y9
-	VMOVUPS 32(DI)(DX*4), Y10
+	PATCH_LOAD(0, Y1, Y2, Y3, Y4, Y5)
+	PATCH_LOAD(32, Y6, Y7, Y8, Y9, Y10)
 	MOVQ r_base+40(FP), SI
 	MOVQ at_base+88(FP), R9
 	MOVQ at_len+96(FP), R10
 patch16:
 	PATCH_NEXT
-	VFMADD231PS (R13), Y0, Y1
-	VFMADD231PS (R13)(R11*1), Y0, Y2
-	VFMADD231PS (R13)(R11*2), Y0, Y3
-	VFMADD231PS (R13)(R12*1), Y0, Y4
-	VFMADD231PS (R13)(R11*4), Y0, Y5
-	VFMADD231PS 32(R13), Y0, Y6
-	VFMADD231PS 32(R13)(R11*1), Y0, Y7
-	VFMADD231PS 32(R13)(R11*2), Y0, Y8
-	VFMADD231PS 32(R13)(R12*1), Y0, Y9
-	VFMADD231PS 32(R13)(R11*4), Y0, Y10
+	PATCH_ADD(0, Y1, Y2, Y3, Y4, Y5)
+	PATCH_ADD(32, Y6, Y7, Y8, Y9, Y10)
 	DECQ R10
 	JNE  patch16
-	VMOVUPS Y1, (DI)
-	VMOVUPS Y2, (DI)(DX*1)
-	VMOVUPS Y3, (DI)(DX*2)
-	VMOVUPS Y4, (DI)(BX*1)
-	VMOVUPS Y5, (DI)(DX*4)
-	VMOVUPS Y6, 32(DI)
-	VMOVUPS Y7, 32(DI)(DX*1)
-	VMOVUPS Y8, 32(DI)(DX*2)
-	VMOVUPS Y9, 32(DI)(BX*1)
-	VMOVUPS Y10, 32(DI)(DX*4)
+	PATCH_STORE(0, Y1, Y2, Y3, Y4, Y5)
+	PATCH_STORE(32, Y6, Y7, Y8, Y9, Y10)
 	ADDQ $64, DI
 	ADDQ $64, AX
 	JMP  sixteen
@@ -94,28 +93,16 @@ eights:
 eight:
 	CMPQ CX, $8
 	JLT  fewer
-	VMOVUPS (DI), Y1
-	VMOVUPS (DI)(DX*1), Y2
-	VMOVUPS (DI)(DX*2), Y3
-	VMOVUPS (DI)(BX*1), Y4
-	VMOVUPS (DI)(DX*4), Y5
+	PATCH_LOAD(0, Y1, Y2, Y3, Y4, Y5)
 	MOVQ r_base+40(FP), SI
 	MOVQ at_base+88(FP), R9
 	MOVQ at_len+96(FP), R10
 patch8:
 	PATCH_NEXT
-	VFMADD231PS (R13), Y0, Y1
-	VFMADD231PS (R13)(R11*1), Y0, Y2
-	VFMADD231PS (R13)(R11*2), Y0, Y3
-	VFMADD231PS (R13)(R12*1), Y0, Y4
-	VFMADD231PS (R13)(R11*4), Y0, Y5
+	PATCH_ADD(0, Y1, Y2, Y3, Y4, Y5)
 	DECQ R10
 	JNE  patch8
-	VMOVUPS Y1, (DI)
-	VMOVUPS Y2, (DI)(DX*1)
-	VMOVUPS Y3, (DI)(DX*2)
-	VMOVUPS Y4, (DI)(BX*1)
-	VMOVUPS Y5, (DI)(DX*4)
+	PATCH_STORE(0, Y1, Y2, Y3, Y4, Y5)
 	ADDQ $32, DI
 	ADDQ $32, AX
 	SUBQ $8, CX

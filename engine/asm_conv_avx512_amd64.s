@@ -28,13 +28,36 @@
 	SHRQ  $16, R8 \
 	KMOVW R8, K3
 
-// PATCH_NEXT sets R13 to the next patch and Z0 to its factor; at is at R9, r at SI, the array at AX.
-#define PATCH_NEXT \
-	MOVLQSX (R9), R13     \
-	VBROADCASTSS (SI), Z0 \
-	ADDQ $4, R9           \
-	ADDQ $4, SI           \
+// PATCH_NEXT sets R13 to the next patch and r to its factor; at is at R9, r at SI, the array at AX.
+#define PATCH_NEXT(r) \
+	MOVLQSX (R9), R13    \
+	VBROADCASTSS (SI), r \
+	ADDQ $4, R9          \
+	ADDQ $4, SI          \
 	LEAQ (AX)(R13*4), R13
+
+// PATCH_LOAD and PATCH_STORE move one masked vector of each row of C, at bytes from DI; PATCH_ADD adds r (Y0 or
+// Z0) times that of the patch to them.
+#define PATCH_LOAD(at, mask, c0, c1, c2, c3, c4) \
+	VMOVUPS.Z at(DI), mask, c0       \
+	VMOVUPS.Z at(DI)(DX*1), mask, c1 \
+	VMOVUPS.Z at(DI)(DX*2), mask, c2 \
+	VMOVUPS.Z at(DI)(BX*1), mask, c3 \
+	VMOVUPS.Z at(DI)(DX*4), mask, c4
+
+#define PATCH_ADD(at, r, mask, c0, c1, c2, c3, c4) \
+	VFMADD231PS at(R13), r, mask, c0        \
+	VFMADD231PS at(R13)(R11*1), r, mask, c1 \
+	VFMADD231PS at(R13)(R11*2), r, mask, c2 \
+	VFMADD231PS at(R13)(R12*1), r, mask, c3 \
+	VFMADD231PS at(R13)(R11*4), r, mask, c4
+
+#define PATCH_STORE(at, mask, c0, c1, c2, c3, c4) \
+	VMOVUPS c0, mask, at(DI)       \
+	VMOVUPS c1, mask, at(DI)(DX*1) \
+	VMOVUPS c2, mask, at(DI)(DX*2) \
+	VMOVUPS c3, mask, at(DI)(BX*1) \
+	VMOVUPS c4, mask, at(DI)(DX*4)
 
 // func addPatchesAVX512(c []float32, crs, cols int, r, b []float32, at []int32, stride int)
 //
@@ -59,11 +82,7 @@ TEXT ·addPatchesAVX512(SB), NOSPLIT, $0-120
 	LEAQ (DX)(DX*2), BX
 	LEAQ (R11)(R11*2), R12
 	PATCH_MASKS
-	VMOVUPS.Z (DI), K1, Z1
-	VMOVUPS.Z (DI)(DX*1), K1, Z2
-	VMOVUPS.Z (DI)(DX*2), K1, Z3
-	VMOVUPS.Z (DI)(BX*1), K1, Z4
-	VMOVUPS.Z (DI)(DX*4), K1, Z5
+	PATCH_LOAD(0, K1, Z1, Z2, Z3, Z4, Z5)
 	CMPQ CX, $16
 	JGT  wide
 	TESTQ R10, R10
@@ -71,74 +90,38 @@ TEXT ·addPatchesAVX512(SB), NOSPLIT, $0-120
 	CMPQ CX, $8
 	JGT  narrow
 eight:                           // fewer loads of 32 bytes than of 64 reach into a second line
-	PATCH_NEXT
-	VFMADD231PS (R13), Y0, K1, Y1
-	VFMADD231PS (R13)(R11*1), Y0, K1, Y2
-	VFMADD231PS (R13)(R11*2), Y0, K1, Y3
-	VFMADD231PS (R13)(R12*1), Y0, K1, Y4
-	VFMADD231PS (R13)(R11*4), Y0, K1, Y5
+	PATCH_NEXT(Z0)
+	PATCH_ADD(0, Y0, K1, Y1, Y2, Y3, Y4, Y5)
 	DECQ R10
 	JNE  eight
 	JMP  store
 narrow:
-	PATCH_NEXT
-	VFMADD231PS (R13), Z0, K1, Z1
-	VFMADD231PS (R13)(R11*1), Z0, K1, Z2
-	VFMADD231PS (R13)(R11*2), Z0, K1, Z3
-	VFMADD231PS (R13)(R12*1), Z0, K1, Z4
-	VFMADD231PS (R13)(R11*4), Z0, K1, Z5
+	PATCH_NEXT(Z0)
+	PATCH_ADD(0, Z0, K1, Z1, Z2, Z3, Z4, Z5)
 	DECQ R10
 	JNE  narrow
 	JMP  store
 wide:
-	VMOVUPS.Z 64(DI), K2, Z6
-	VMOVUPS.Z 64(DI)(DX*1), K2, Z7
-	VMOVUPS.Z 64(DI)(DX*2), K2, Z8
-	VMOVUPS.Z 64(DI)(BX*1), K2, Z9
-	VMOVUPS.Z 64(DI)(DX*4), K2, Z10
-	VMOVUPS.Z 128(DI), K3, Z11
-	VMOVUPS.Z 128(DI)(DX*1), K3, Z12
-	VMOVUPS.Z 128(DI)(DX*2), K3, Z13
-	VMOVUPS.Z 128(DI)(BX*1), K3, Z14
-	VMOVUPS.Z 128(DI)(DX*4), K3, Z15
+	PATCH_LOAD(64, K2, Z6, Z7, Z8, Z9, Z10)
+	PATCH_LOAD(128, K3, Z11, Z12, Z13, Z14, Z15)
 	TESTQ R10, R10
 	JEQ  storewide
 patch:
-	PATCH_NEXT
+	PATCH_NEXT(Z0)
 	VFMADD231PS (R13), Z0, Z1
 	VFMADD231PS (R13)(R11*1), Z0, Z2
 	VFMADD231PS (R13)(R11*2), Z0, Z3
 	VFMADD231PS (R13)(R12*1), Z0, Z4
 	VFMADD231PS (R13)(R11*4), Z0, Z5
-	VFMADD231PS 64(R13), Z0, K2, Z6
-	VFMADD231PS 64(R13)(R11*1), Z0, K2, Z7
-	VFMADD231PS 64(R13)(R11*2), Z0, K2, Z8
-	VFMADD231PS 64(R13)(R12*1), Z0, K2, Z9
-	VFMADD231PS 64(R13)(R11*4), Z0, K2, Z10
-	VFMADD231PS 128(R13), Z0, K3, Z11
-	VFMADD231PS 128(R13)(R11*1), Z0, K3, Z12
-	VFMADD231PS 128(R13)(R11*2), Z0, K3, Z13
-	VFMADD231PS 128(R13)(R12*1), Z0, K3, Z14
-	VFMADD231PS 128(R13)(R11*4), Z0, K3, Z15
+	PATCH_ADD(64, Z0, K2, Z6, Z7, Z8, Z9, Z10)
+	PATCH_ADD(128, Z0, K3, Z11, Z12, Z13, Z14, Z15)
 	DECQ R10
 	JNE  patch
 storewide:
-	VMOVUPS Z6, K2, 64(DI)
-	VMOVUPS Z7, K2, 64(DI)(DX*1)
-	VMOVUPS Z8, K2, 64(DI)(DX*2)
-	VMOVUPS Z9, K2, 64(DI)(BX*1)
-	VMOVUPS Z10, K2, 64(DI)(DX*4)
-	VMOVUPS Z11, K3, 128(DI)
-	VMOVUPS Z12, K3, 128(DI)(DX*1)
-	VMOVUPS Z13, K3, 128(DI)(DX*2)
-	VMOVUPS Z14, K3, 128(DI)(BX*1)
-	VMOVUPS Z15, K3, 128(DI)(DX*4)
+	PATCH_STORE(64, K2, Z6, Z7, Z8, Z9, Z10)
+	PATCH_STORE(128, K3, Z11, Z12, Z13, Z14, Z15)
 store:
-	VMOVUPS Z1, K1, (DI)
-	VMOVUPS Z2, K1, (DI)(DX*1)
-	VMOVUPS Z3, K1, (DI)(DX*2)
-	VMOVUPS Z4, K1, (DI)(BX*1)
-	VMOVUPS Z5, K1, (DI)(DX*4)
+	PATCH_STORE(0, K1, Z1, Z2, Z3, Z4, Z5)
 	VZEROUPPER
 	RET
 
@@ -161,6 +144,14 @@ store:
 	VMOVUPS     Y29, 96(R13)  \
 	VMOVUPS     Y30, 128(R13)
 
+// PATCH_WEIGHTS loads a row of 40 weights at CX.
+#define PATCH_WEIGHTS(w0, w1, w2, w3, w4) \
+	VMOVUPS (CX), w0   \
+	VMOVUPS 32(CX), w1 \
+	VMOVUPS 64(CX), w2 \
+	VMOVUPS 96(CX), w3 \
+	VMOVUPS 128(CX), w4
+
 // func spreadPatchesAVX512(b, r []float32, at []int32, w []float32, ws, stride int)
 //
 // patch p of B += r[p] * W, five rows each.
@@ -178,43 +169,19 @@ TEXT ·spreadPatchesAVX512(SB), NOSPLIT, $0-112
 	MOVQ stride+104(FP), R11
 	SHLQ $2, DX
 	SHLQ $2, R11
-	VMOVUPS (CX), Y1
-	VMOVUPS 32(CX), Y2
-	VMOVUPS 64(CX), Y3
-	VMOVUPS 96(CX), Y4
-	VMOVUPS 128(CX), Y5
+	PATCH_WEIGHTS(Y1, Y2, Y3, Y4, Y5)
 	ADDQ DX, CX
-	VMOVUPS (CX), Y6
-	VMOVUPS 32(CX), Y7
-	VMOVUPS 64(CX), Y8
-	VMOVUPS 96(CX), Y9
-	VMOVUPS 128(CX), Y10
+	PATCH_WEIGHTS(Y6, Y7, Y8, Y9, Y10)
 	ADDQ DX, CX
-	VMOVUPS (CX), Y11
-	VMOVUPS 32(CX), Y12
-	VMOVUPS 64(CX), Y13
-	VMOVUPS 96(CX), Y14
-	VMOVUPS 128(CX), Y15
+	PATCH_WEIGHTS(Y11, Y12, Y13, Y14, Y15)
 	ADDQ DX, CX
-	VMOVUPS (CX), Y16
-	VMOVUPS 32(CX), Y17
-	VMOVUPS 64(CX), Y18
-	VMOVUPS 96(CX), Y19
-	VMOVUPS 128(CX), Y20
+	PATCH_WEIGHTS(Y16, Y17, Y18, Y19, Y20)
 	ADDQ DX, CX
-	VMOVUPS (CX), Y21
-	VMOVUPS 32(CX), Y22
-	VMOVUPS 64(CX), Y23
-	VMOVUPS 96(CX), Y24
-	VMOVUPS 128(CX), Y25
+	PATCH_WEIGHTS(Y21, Y22, Y23, Y24, Y25)
 	TESTQ R10, R10
 	JEQ  end
 patch:
-	MOVLQSX (R9), R13
-	VBROADCASTSS (SI), Y0
-	ADDQ $4, R9
-	ADDQ $4, SI
-	LEAQ (AX)(R13*4), R13
+	PATCH_NEXT(Y0)
 	PATCH_SPREAD(Y1, Y2, Y3, Y4, Y5)
 	ADDQ R11, R13
 	PATCH_SPREAD(Y6, Y7, Y8, Y9, Y10)
