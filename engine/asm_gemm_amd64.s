@@ -20,6 +20,26 @@
 // ---------------------------------------------------------------------------------
 // sgemmAVX2_6x16
 
+// GEMM_ROW3 sets R9 and SI to row 3 of A and of C.
+#define GEMM_ROW3 \
+	LEAQ (R8)(R10*2), R9 \
+	ADDQ R10, R9         \
+	LEAQ (DI)(R13*2), SI \
+	ADDQ R13, SI
+
+// GEMM_BYROWS jumps to the label of the function for AX rows, rows2 to rows6, or goes on below for one.
+#define GEMM_BYROWS \
+	CMPQ AX, $6 \
+	JEQ  rows6  \
+	CMPQ AX, $5 \
+	JEQ  rows5  \
+	CMPQ AX, $4 \
+	JEQ  rows4  \
+	CMPQ AX, $3 \
+	JEQ  rows3  \
+	CMPQ AX, $2 \
+	JEQ  rows2
+
 // func sgemmAVX2_6x16(args *panelArgs)
 //
 // Tile: up to 6 x 16, registers as in gemm_avx2_amd64.h. Arguments: A (ars and acs floats from row to
@@ -60,10 +80,7 @@ tile:
 	MOVQ GEMM_ARG_B, BX
 	MOVQ cHere-16(SP), DI
 	GEMM_TILEROWS(GEMM_ARG_ROWS, tallLeft-32(SP), AX, even)
-	LEAQ (R8)(R10*2), R9
-	ADDQ R10, R9             // R9: row 3 of A
-	LEAQ (DI)(R13*2), SI
-	ADDQ R13, SI             // SI: row 3 of C
+	GEMM_ROW3
 	CMPB GEMM_ARG_ACC, $0
 	JNE  olds
 	GEMM_ZERO
@@ -80,16 +97,7 @@ start:
 	CMPQ R11, $4
 	JEQ  beside
 strided:
-	CMPQ AX, $6
-	JEQ  rows6
-	CMPQ AX, $5
-	JEQ  rows5
-	CMPQ AX, $4
-	JEQ  rows4
-	CMPQ AX, $3
-	JEQ  rows3
-	CMPQ AX, $2
-	JEQ  rows2
+	GEMM_BYROWS
 	GEMM_LOOP(GEMM_STEP1, four1, fourtest1, one1, onetest1, store)
 rows2:	GEMM_LOOP(GEMM_STEP2, four2, fourtest2, one2, onetest2, store)
 rows3:	GEMM_LOOP(GEMM_STEP3, four3, fourtest3, one3, onetest3, store)
@@ -139,10 +147,7 @@ denseTile:
 	MOVQ aHere-8(SP), R8
 	MOVQ GEMM_ARG_B, BX
 	MOVQ cHere-16(SP), DI
-	LEAQ (R8)(R10*2), R9
-	ADDQ R10, R9             // R9: row 3 of A
-	LEAQ (DI)(R13*2), SI
-	ADDQ R13, SI             // SI: row 3 of C
+	GEMM_ROW3
 	CMPB GEMM_ARG_ACC, $0
 	JNE  olds3
 	GEMM_ZERO3
@@ -275,10 +280,7 @@ tile:
 	MOVQ GEMM_ARG_AT, R12
 	MOVQ cHere-16(SP), DI
 	GEMM_TILEROWS(GEMM_ARG_ROWS, tallLeft-32(SP), AX, even)
-	LEAQ (R8)(R10*2), R9
-	ADDQ R10, R9             // R9: row 3 of A
-	LEAQ (DI)(R13*2), SI
-	ADDQ R13, SI             // SI: row 3 of C
+	GEMM_ROW3
 	CMPB GEMM_ARG_ACC, $0
 	JNE  olds
 	GEMM_ZERO
@@ -286,16 +288,7 @@ tile:
 olds:
 	GEMM_LOAD(start)
 start:
-	CMPQ AX, $6
-	JEQ  rows6
-	CMPQ AX, $5
-	JEQ  rows5
-	CMPQ AX, $4
-	JEQ  rows4
-	CMPQ AX, $3
-	JEQ  rows3
-	CMPQ AX, $2
-	JEQ  rows2
+	GEMM_BYROWS
 	GEMM_LOOPAT(GEMM_STEP1, one1, test1)
 rows2:	GEMM_LOOPAT(GEMM_STEP2, one2, test2)
 rows3:	GEMM_LOOPAT(GEMM_STEP3, one3, test3)
@@ -320,6 +313,20 @@ done:
 
 // ---------------------------------------------------------------------------------
 // Transposition
+
+// TRANSPOSE_PAIRS interleaves rows a and b, and rows c and d, in halves of four columns: columns 0 and 1, then
+// 2 and 3. TRANSPOSE_QUADS makes columns 0 to 3 of the four rows of what that leaves.
+#define TRANSPOSE_PAIRS(a, b, c, d, ab0, ab2, cd0, cd2) \
+	VUNPCKLPS b, a, ab0 \
+	VUNPCKHPS b, a, ab2 \
+	VUNPCKLPS d, c, cd0 \
+	VUNPCKHPS d, c, cd2
+
+#define TRANSPOSE_QUADS(ab0, ab2, cd0, cd2, col0, col1, col2, col3) \
+	VUNPCKLPD cd0, ab0, col0 \
+	VUNPCKHPD cd0, ab0, col1 \
+	VUNPCKLPD cd2, ab2, col2 \
+	VUNPCKHPD cd2, ab2, col3
 
 // func transposeBlocksAVX2(dst []float32, ds int, src []float32, ss, rows, cols int)
 //
@@ -355,22 +362,10 @@ columns:
 	VMOVUPS (R15)(R9*1), Y5
 	VMOVUPS (R15)(R9*2), Y6
 	VMOVUPS (R15)(R11*1), Y7
-	VUNPCKLPS Y1, Y0, Y8
-	VUNPCKHPS Y1, Y0, Y9
-	VUNPCKLPS Y3, Y2, Y10
-	VUNPCKHPS Y3, Y2, Y11
-	VUNPCKLPS Y5, Y4, Y12
-	VUNPCKHPS Y5, Y4, Y13
-	VUNPCKLPS Y7, Y6, Y14
-	VUNPCKHPS Y7, Y6, Y15
-	VUNPCKLPD Y10, Y8, Y0    // columns 0 and 4 of rows 0 to 3
-	VUNPCKHPD Y10, Y8, Y1    // 1, 5
-	VUNPCKLPD Y11, Y9, Y2    // 2, 6
-	VUNPCKHPD Y11, Y9, Y3    // 3, 7
-	VUNPCKLPD Y14, Y12, Y4   // the same of rows 4 to 7
-	VUNPCKHPD Y14, Y12, Y5
-	VUNPCKLPD Y15, Y13, Y6
-	VUNPCKHPD Y15, Y13, Y7
+	TRANSPOSE_PAIRS(Y0, Y1, Y2, Y3, Y8, Y9, Y10, Y11)
+	TRANSPOSE_PAIRS(Y4, Y5, Y6, Y7, Y12, Y13, Y14, Y15)
+	TRANSPOSE_QUADS(Y8, Y9, Y10, Y11, Y0, Y1, Y2, Y3) // columns 0 and 4, ... 3 and 7 of rows 0 to 3
+	TRANSPOSE_QUADS(Y12, Y13, Y14, Y15, Y4, Y5, Y6, Y7) // and of rows 4 to 7
 	VPERM2F128 $0x20, Y4, Y0, Y8
 	VPERM2F128 $0x20, Y5, Y1, Y9
 	VPERM2F128 $0x20, Y6, Y2, Y10
@@ -402,14 +397,8 @@ four:
 	VINSERTF128 $1, (R15)(R9*1), Y1, Y1
 	VINSERTF128 $1, (R15)(R9*2), Y2, Y2
 	VINSERTF128 $1, (R15)(R11*1), Y3, Y3
-	VUNPCKLPS Y1, Y0, Y8
-	VUNPCKHPS Y1, Y0, Y9
-	VUNPCKLPS Y3, Y2, Y10
-	VUNPCKHPS Y3, Y2, Y11
-	VUNPCKLPD Y10, Y8, Y0
-	VUNPCKHPD Y10, Y8, Y1
-	VUNPCKLPD Y11, Y9, Y2
-	VUNPCKHPD Y11, Y9, Y3
+	TRANSPOSE_PAIRS(Y0, Y1, Y2, Y3, Y8, Y9, Y10, Y11)
+	TRANSPOSE_QUADS(Y8, Y9, Y10, Y11, Y0, Y1, Y2, Y3)
 	VMOVUPS Y0, (DX)
 	VMOVUPS Y1, (DX)(R8*1)
 	VMOVUPS Y2, (DX)(R8*2)
@@ -444,14 +433,8 @@ columns:
 	VMOVUPS (SI)(R9*1), Y1
 	VMOVUPS (SI)(R9*2), Y2
 	VMOVUPS (SI)(R11*1), Y3
-	VUNPCKLPS Y1, Y0, Y8
-	VUNPCKHPS Y1, Y0, Y9
-	VUNPCKLPS Y3, Y2, Y10
-	VUNPCKHPS Y3, Y2, Y11
-	VUNPCKLPD Y10, Y8, Y0    // columns 0 and 4
-	VUNPCKHPD Y10, Y8, Y1    // 1, 5
-	VUNPCKLPD Y11, Y9, Y2    // 2, 6
-	VUNPCKHPD Y11, Y9, Y3    // 3, 7
+	TRANSPOSE_PAIRS(Y0, Y1, Y2, Y3, Y8, Y9, Y10, Y11)
+	TRANSPOSE_QUADS(Y8, Y9, Y10, Y11, Y0, Y1, Y2, Y3) // columns 0 and 4, ... 3 and 7
 	LEAQ (DI)(R8*4), DX
 	VMOVUPS X0, (DI)
 	VMOVUPS X1, (DI)(R8*1)

@@ -208,33 +208,51 @@ onetest: \
 	FSTPQ (F28, F29), (R0)   \
 	FSTPQ (F30, F31), 32(R0)
 
+// GEMM_ARGUMENTS loads what both functions share of the arguments: k, A, C, the rows of the tile and, in R15,
+// acc. R9 is 0, the offset of the first inner index.
+#define GEMM_ARGUMENTS \
+	MOVD  args+0(FP), R21          \
+	MOVD  panelArgs_k(R21), R7     \
+	MOVD  panelArgs_a(R21), R1     \
+	MOVD  panelArgs_ars(R21), R13  \
+	MOVD  panelArgs_acs(R21), R10  \
+	MOVD  panelArgs_c(R21), R0     \
+	MOVD  panelArgs_crs(R21), R12  \
+	MOVD  panelArgs_rows(R21), R14 \
+	MOVBU panelArgs_acc(R21), R15  \
+	LSL   $2, R10, R10             \
+	LSL   $2, R12, R12             \
+	ADD   R13<<2, R1, R2           \
+	ADD   R13<<2, R2, R3           \
+	ADD   R13<<2, R3, R4           \
+	ADD   R13<<2, R4, R5           \
+	ADD   R13<<2, R5, R6           \
+	MOVD  ZR, R9
+
+// GEMM_BYROWS jumps to the label of the function for R14 rows, rows2 to rows6, or goes on below for one.
+#define GEMM_BYROWS \
+	CMP $6, R14 \
+	BEQ rows6   \
+	CMP $5, R14 \
+	BEQ rows5   \
+	CMP $4, R14 \
+	BEQ rows4   \
+	CMP $3, R14 \
+	BEQ rows3   \
+	CMP $2, R14 \
+	BEQ rows2
+
 // func sgemmNEON_6x16(args *panelArgs)
 //
 // A: ars and acs floats from row to row and from p to p+1. B: brs floats from p to p+1. C: crs. rows is 1
 // to 6. If acc is set the chains go on from the old C. Tile and registers as above.
 TEXT ·sgemmNEON_6x16(SB), NOSPLIT, $0-8
-	MOVD  args+0(FP), R21
-	MOVD  panelArgs_k(R21), R7
-	MOVD  panelArgs_a(R21), R1
-	MOVD  panelArgs_ars(R21), R13
-	MOVD  panelArgs_acs(R21), R10
+	GEMM_ARGUMENTS
 	MOVD  panelArgs_b(R21), R8
 	MOVD  panelArgs_brs(R21), R11
-	MOVD  panelArgs_c(R21), R0
-	MOVD  panelArgs_crs(R21), R12
-	MOVD  panelArgs_rows(R21), R14
-	MOVBU panelArgs_acc(R21), R15
 	MOVD  panelArgs_next(R21), R19
 	MOVD  panelArgs_step(R21), R20
-	LSL   $2, R10, R10
 	LSL   $2, R11, R11
-	LSL   $2, R12, R12
-	ADD   R13<<2, R1, R2 // R1 to R6: rows 0 to 5 of A
-	ADD   R13<<2, R2, R3
-	ADD   R13<<2, R3, R4
-	ADD   R13<<2, R4, R5
-	ADD   R13<<2, R5, R6
-	MOVD  ZR, R9         // R9: offset of the inner index in the rows of A
 	CBNZ  R15, old
 
 	GEMM_ZERO
@@ -245,16 +263,7 @@ old:
 	GEMM_LOAD
 
 start:
-	CMP $6, R14
-	BEQ rows6
-	CMP $5, R14
-	BEQ rows5
-	CMP $4, R14
-	BEQ rows4
-	CMP $3, R14
-	BEQ rows3
-	CMP $2, R14
-	BEQ rows2
+	GEMM_BYROWS
 	GEMM_LOOP(GEMM_STEP1, four1, fourtest1, one1, onetest1, store)
 rows2:	GEMM_LOOP(GEMM_STEP2, four2, fourtest2, one2, onetest2, store)
 rows3:	GEMM_LOOP(GEMM_STEP3, four3, fourtest3, one3, onetest3, store)
@@ -289,41 +298,16 @@ test: \
 //
 // One tile, registers as in sgemmNEON_6x16, but R19 is the next element of at and R11 the start of B.
 TEXT ·sgemmAtNEON_6x16(SB), NOSPLIT, $0-8
-	MOVD  args+0(FP), R21
-	MOVD  panelArgs_k(R21), R7
-	MOVD  panelArgs_a(R21), R1
-	MOVD  panelArgs_ars(R21), R13
-	MOVD  panelArgs_acs(R21), R10
+	GEMM_ARGUMENTS
 	MOVD  panelArgs_b(R21), R11
 	MOVD  panelArgs_at(R21), R19
-	MOVD  panelArgs_c(R21), R0
-	MOVD  panelArgs_crs(R21), R12
-	MOVD  panelArgs_rows(R21), R14
-	MOVBU panelArgs_acc(R21), R15
-	LSL   $2, R10, R10
-	LSL   $2, R12, R12
-	ADD   R13<<2, R1, R2 // R1 to R6: rows 0 to 5 of A
-	ADD   R13<<2, R2, R3
-	ADD   R13<<2, R3, R4
-	ADD   R13<<2, R4, R5
-	ADD   R13<<2, R5, R6
-	MOVD  ZR, R9         // R9: offset of the inner index in the rows of A
 	CBNZ  R15, old
 	GEMM_ZERO
 	B     start
 old:
 	GEMM_LOAD
 start:
-	CMP $6, R14
-	BEQ rows6
-	CMP $5, R14
-	BEQ rows5
-	CMP $4, R14
-	BEQ rows4
-	CMP $3, R14
-	BEQ rows3
-	CMP $2, R14
-	BEQ rows2
+	GEMM_BYROWS
 	GEMM_LOOPAT(GEMM_STEP1, one1, test1)
 rows2:	GEMM_LOOPAT(GEMM_STEP2, one2, test2)
 rows3:	GEMM_LOOPAT(GEMM_STEP3, one3, test3)
