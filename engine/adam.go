@@ -47,15 +47,11 @@ func (e *Engine) Adam(p, g, m, v []float32, co *AdamCoefficients) {
 		apart("Adam", name, x, "m", m)
 		apart("Adam", name, x, "v", v)
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	e.each(vectorJob{op: opAdam, dst: p, x: g, y: m, v: v, co: co}, len(p))
 }
 
 // Decay sets x[j] = a * x[j], and +0 where that is below MomentFloor in magnitude: a momentum that gets no
 // gradient becomes 0 instead of subnormal.
 func (e *Engine) Decay(a float32, x []float32) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	e.each(vectorJob{op: opDecay, a: a, dst: x}, len(x))
 }

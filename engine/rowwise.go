@@ -35,14 +35,27 @@ type rowwiseJob struct {
 	tasks int
 }
 
-func (e *Engine) eachRow(j rowwiseJob, n int, elements float64) {
+// eachRow runs the job over n rows or columns. Rows of x and y that are not contiguous are copied.
+func (e *Engine) eachRow(j rowwiseJob, n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	j.x, j.y = e.dense(slotDense, j.x), e.dense(slotResult, j.y)
+	e.eachRowLocked(&j, n)
+}
+
+// eachRowLocked is eachRow for the holder of the lock, with contiguous rows.
+func (e *Engine) eachRowLocked(j *rowwiseJob, n int) {
 	if n == 0 {
 		return
+	}
+	elements := float64(j.x.Rows) * float64(j.x.Cols)
+	if j.op == opSquaredDistances {
+		elements *= float64(j.y.Rows) / 4
 	}
 	cost := ElementFlops(int(elements))
 	j.e, j.n = e, n
 	j.tasks = e.TasksFor((n+rowBlock-1)/rowBlock, cost)
-	e.rowwise = j
+	e.rowwise = *j
 	e.run(&e.rowwise, j.tasks, cost)
 	e.rowwise = rowwiseJob{}
 }
@@ -111,10 +124,7 @@ func (e *Engine) RowDots(dst []float32, x, y Matrix) {
 	length("RowDots", "dst", len(dst), x.Rows)
 	disjoint("RowDots", "dst", View(dst, len(dst), 1), "x", x)
 	disjoint("RowDots", "dst", View(dst, len(dst), 1), "y", y)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	x, y = e.dense(slotDense, x), e.dense(slotResult, y)
-	e.eachRow(rowwiseJob{op: opRowDots, out: dst, x: x, y: y}, x.Rows, float64(x.Rows)*float64(x.Cols))
+	e.eachRow(rowwiseJob{op: opRowDots, out: dst, x: x, y: y}, x.Rows)
 }
 
 // ColumnSums sets dst[j] to the sum of column j of x: a chain of float64 additions in increasing row,
@@ -124,10 +134,7 @@ func (e *Engine) ColumnSums(dst []float32, x Matrix, acc bool) {
 	x.check("ColumnSums", "x")
 	length("ColumnSums", "dst", len(dst), x.Cols)
 	disjoint("ColumnSums", "dst", View(dst, len(dst), 1), "x", x)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	x = e.dense(slotDense, x)
-	e.eachRow(rowwiseJob{op: opColumnSums, out: dst, x: x, acc: acc}, x.Cols, float64(x.Rows)*float64(x.Cols))
+	e.eachRow(rowwiseJob{op: opColumnSums, out: dst, x: x, acc: acc}, x.Cols)
 }
 
 // AddColumns adds the elements of column j of x to sum[j], one by one in increasing row: ColumnSums without
@@ -135,10 +142,7 @@ func (e *Engine) ColumnSums(dst []float32, x Matrix, acc bool) {
 func (e *Engine) AddColumns(sum []float64, x Matrix) {
 	x.check("AddColumns", "x")
 	length("AddColumns", "sum", len(sum), x.Cols)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	x = e.dense(slotDense, x)
-	e.eachRow(rowwiseJob{op: opAddColumns, sum: sum, x: x}, x.Cols, float64(x.Rows)*float64(x.Cols))
+	e.eachRow(rowwiseJob{op: opAddColumns, sum: sum, x: x}, x.Cols)
 }
 
 // SquaredDistances sets dst (n x k) to the squared Euclidean distances between the rows of x (n x d)
@@ -150,11 +154,7 @@ func (e *Engine) SquaredDistances(dst, x, centres Matrix) {
 	centres.shape("SquaredDistances", "centres", centres.Rows, x.Cols)
 	disjoint("SquaredDistances", "dst", dst, "x", x)
 	disjoint("SquaredDistances", "dst", dst, "centres", centres)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	x, centres = e.dense(slotDense, x), e.dense(slotResult, centres)
-	e.eachRow(rowwiseJob{op: opSquaredDistances, dst: dst, x: x, y: centres},
-		x.Rows, float64(x.Rows)*float64(x.Cols)*float64(centres.Rows)/4)
+	e.eachRow(rowwiseJob{op: opSquaredDistances, dst: dst, x: x, y: centres}, x.Rows)
 }
 
 func (j *rowwiseJob) distances(worker, r0, r1 int) {
@@ -178,44 +178,28 @@ func (e *Engine) WeightedSquares(dst []float32, x Matrix, y, w []float32) {
 	disjoint("WeightedSquares", "dst", View(dst, len(dst), 1), "x", x)
 	apart("WeightedSquares", "dst", dst, "y", y)
 	apart("WeightedSquares", "dst", dst, "w", w)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	x = e.dense(slotDense, x)
-	e.eachRow(rowwiseJob{op: opWeightedSquares, out: dst, x: x, y: Matrix{Data: y}, w: w},
-		x.Rows, float64(x.Rows)*float64(x.Cols))
+	e.eachRow(rowwiseJob{op: opWeightedSquares, out: dst, x: x, y: View(y, 1, len(y)), w: w}, x.Rows)
 }
 
 // ArgMin sets dst[i] to the column of the smallest element of row i of x, the lower one among equals.
 // NaN is ignored.
-func (e *Engine) ArgMin(dst []int32, x Matrix) {
-	x.check("ArgMin", "x")
-	length("ArgMin", "dst", len(dst), x.Rows)
-	if x.Cols == 0 && x.Rows > 0 {
-		panic("engine: ArgMin: x has rows but no columns")
-	}
-	for i := range dst {
-		best, at := float32(math.Inf(1)), 0
-		for j := range x.Cols {
-			if v := x.At(i, j); v < best {
-				best, at = v, j
-			}
-		}
-		dst[i] = int32(at)
-	}
-}
+func (e *Engine) ArgMin(dst []int32, x Matrix) { argMost("ArgMin", dst, x, -1) }
 
 // ArgMax sets dst[i] to the column of the largest element of row i of x, the lower one among equals.
 // NaN is ignored.
-func (e *Engine) ArgMax(dst []int32, x Matrix) {
-	x.check("ArgMax", "x")
-	length("ArgMax", "dst", len(dst), x.Rows)
+func (e *Engine) ArgMax(dst []int32, x Matrix) { argMost("ArgMax", dst, x, 1) }
+
+// argMost sets dst[i] to the column of the largest sign*x[i, j].
+func argMost(call string, dst []int32, x Matrix, sign float32) {
+	x.check(call, "x")
+	length(call, "dst", len(dst), x.Rows)
 	if x.Cols == 0 && x.Rows > 0 {
-		panic("engine: ArgMax: x has rows but no columns")
+		panic("engine: " + call + ": x has rows but no columns")
 	}
 	for i := range dst {
 		best, at := float32(math.Inf(-1)), 0
 		for j := range x.Cols {
-			if v := x.At(i, j); v > best {
+			if v := sign * x.At(i, j); v > best {
 				best, at = v, j
 			}
 		}
@@ -241,7 +225,7 @@ func (e *Engine) LayerNorm(y Matrix, rstd []float32, x Matrix, eps float32) {
 	defer e.mu.Unlock()
 	x = e.dense(slotDense, x)
 	out := e.denseTarget(y)
-	e.eachRow(rowwiseJob{op: opLayerNorm, dst: out, out: rstd, x: x, eps: eps}, x.Rows, float64(x.Rows)*float64(x.Cols))
+	e.eachRowLocked(&rowwiseJob{op: opLayerNorm, dst: out, out: rstd, x: x, eps: eps}, x.Rows)
 	if y.CS != 1 {
 		CopyMatrix(y, out)
 	}
@@ -276,10 +260,7 @@ func (e *Engine) LayerNormBackward(dx, y Matrix, rstd []float32, dy Matrix) {
 			panic(fmt.Sprintf("engine: LayerNormBackward: %s has column stride %d, expected 1", name, m.CS))
 		}
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.eachRow(rowwiseJob{op: opLayerNormBackward, dst: dx, out: rstd, x: y, y: dy}, y.Rows,
-		float64(y.Rows)*float64(y.Cols))
+	e.eachRow(rowwiseJob{op: opLayerNormBackward, dst: dx, out: rstd, x: y, y: dy}, y.Rows)
 }
 
 func (j *rowwiseJob) normaliseBackward(r0, r1 int) {

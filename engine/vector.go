@@ -77,6 +77,13 @@ func (j *vectorJob) run(_, task int) {
 
 // each runs the job over n elements.
 func (e *Engine) each(j vectorJob, n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.eachLocked(&j, n)
+}
+
+// eachLocked is each for the holder of the lock.
+func (e *Engine) eachLocked(j *vectorJob, n int) {
 	if n == 0 {
 		return
 	}
@@ -86,7 +93,7 @@ func (e *Engine) each(j vectorJob, n int) {
 	}
 	j.kern, j.all = e.kern, n
 	j.tasks = e.TasksFor((n+chunk-1)/chunk, cost)
-	e.vector = j
+	e.vector = *j
 	e.run(&e.vector, j.tasks, cost)
 	e.vector = vectorJob{}
 }
@@ -95,8 +102,6 @@ func (e *Engine) each(j vectorJob, n int) {
 func (e *Engine) Add(dst, x, y []float32) {
 	elementwise("Add", "x", x, "dst", dst)
 	elementwise("Add", "y", y, "dst", dst)
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	e.each(vectorJob{op: opAdd, dst: dst, x: x, y: y}, len(dst))
 }
 
@@ -104,32 +109,24 @@ func (e *Engine) Add(dst, x, y []float32) {
 func (e *Engine) Multiply(dst, x, y []float32) {
 	elementwise("Multiply", "x", x, "dst", dst)
 	elementwise("Multiply", "y", y, "dst", dst)
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	e.each(vectorJob{op: opMultiply, dst: dst, x: x, y: y}, len(dst))
 }
 
 // Axpy sets y[j] = fma(a, x[j], y[j]).
 func (e *Engine) Axpy(a float32, x, y []float32) {
 	elementwise("Axpy", "x", x, "y", y)
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	e.each(vectorJob{op: opAxpy, a: a, x: x, dst: y}, len(y))
 }
 
 // Scale sets dst[j] = a * x[j].
 func (e *Engine) Scale(dst []float32, a float32, x []float32) {
 	elementwise("Scale", "x", x, "dst", dst)
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	e.each(vectorJob{op: opScale, a: a, x: x, dst: dst}, len(dst))
 }
 
 // ReLU sets dst[j] = x[j] where x[j] > 0, and +0 elsewhere (also for NaN).
 func (e *Engine) ReLU(dst, x []float32) {
 	elementwise("ReLU", "x", x, "dst", dst)
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	e.each(vectorJob{op: opReLU, x: x, dst: dst}, len(dst))
 }
 
@@ -138,8 +135,6 @@ func (e *Engine) ReLU(dst, x []float32) {
 func (e *Engine) ReLUBackward(dx, y, dy []float32) {
 	elementwise("ReLUBackward", "y", y, "dx", dx)
 	elementwise("ReLUBackward", "dy", dy, "dx", dx)
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	e.each(vectorJob{op: opReLUBackward, x: y, y: dy, dst: dx}, len(dx))
 }
 
@@ -153,16 +148,12 @@ func (e *Engine) Normal(dst []float32, r *num.Rand) {
 // Exp sets dst[j] = num.Exp32(x[j]).
 func (e *Engine) Exp(dst, x []float32) {
 	elementwise("Exp", "x", x, "dst", dst)
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	e.each(vectorJob{op: opExp, x: x, dst: dst}, len(dst))
 }
 
 // Log sets dst[j] = num.Log32(x[j]).
 func (e *Engine) Log(dst, x []float32) {
 	elementwise("Log", "x", x, "dst", dst)
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	e.each(vectorJob{op: opLog, x: x, dst: dst}, len(dst))
 }
 
@@ -211,7 +202,7 @@ func (e *Engine) SumSquares(x []float32) float64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	parts := Grow(&e.parts, (len(x)+chunk-1)/chunk)
-	e.each(vectorJob{op: opPartialSquares, x: x, parts: parts}, len(x))
+	e.eachLocked(&vectorJob{op: opPartialSquares, x: x, parts: parts}, len(x))
 	var s float64
 	for _, v := range parts {
 		s += v
