@@ -314,20 +314,6 @@ done:
 // ---------------------------------------------------------------------------------
 // Transposition
 
-// TRANSPOSE_PAIRS interleaves rows a and b, and rows c and d, in halves of four columns: columns 0 and 1, then
-// 2 and 3. TRANSPOSE_QUADS makes columns 0 to 3 of the four rows of what that leaves.
-#define TRANSPOSE_PAIRS(a, b, c, d, ab0, ab2, cd0, cd2) \
-	VUNPCKLPS b, a, ab0 \
-	VUNPCKHPS b, a, ab2 \
-	VUNPCKLPS d, c, cd0 \
-	VUNPCKHPS d, c, cd2
-
-#define TRANSPOSE_QUADS(ab0, ab2, cd0, cd2, col0, col1, col2, col3) \
-	VUNPCKLPD cd0, ab0, col0 \
-	VUNPCKHPD cd0, ab0, col1 \
-	VUNPCKLPD cd2, ab2, col2 \
-	VUNPCKHPD cd2, ab2, col3
-
 // func transposeBlocksAVX2(dst []float32, ds int, src []float32, ss, rows, cols int)
 //
 // rows is a multiple of 8, cols of 4; both are above 0. Tile: 8 x 8, the last columns 8 x 4.

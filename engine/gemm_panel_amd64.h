@@ -1,6 +1,6 @@
-// Shared by the products of asm_gemm_amd64.s and asm_gemm_avx512_amd64.s: their arguments, and the walk
-// over the panels of B (or pairs of panels) of one call. Their frames of 280 bytes hold a copy of the
-// arguments, in the lowest 224 bytes, and these slots (offsets from SP):
+// Shared by asm_gemm_amd64.s and asm_gemm_avx512_amd64.s: the arguments of products, the walk over the panels of
+// B (or pairs of panels) of one call, and at the end steps of the transpositions. The frames of the products, of
+// 280 bytes, hold a copy of the arguments, in the lowest 224 bytes, and these slots (offsets from SP):
 //
 //	aHere-8, cHere-16     A and C of the current tile
 //	tilesLeft-24          tiles left in the panel
@@ -86,3 +86,17 @@ even:
 	ADDQ $bytes, GEMM_ARG_C  \
 	SUBQ $1, GEMM_ARG_PANELS \
 	JNE  panel
+
+// TRANSPOSE_PAIRS interleaves rows a and b, and rows c and d, in halves of four columns: columns 0 and 1, then
+// 2 and 3. TRANSPOSE_QUADS makes columns 0 to 3 of the four rows of what that leaves.
+#define TRANSPOSE_PAIRS(a, b, c, d, ab0, ab2, cd0, cd2) \
+	VUNPCKLPS b, a, ab0 \
+	VUNPCKHPS b, a, ab2 \
+	VUNPCKLPS d, c, cd0 \
+	VUNPCKHPS d, c, cd2
+
+#define TRANSPOSE_QUADS(ab0, ab2, cd0, cd2, col0, col1, col2, col3) \
+	VUNPCKLPD cd0, ab0, col0 \
+	VUNPCKHPD cd0, ab0, col1 \
+	VUNPCKLPD cd2, ab2, col2 \
+	VUNPCKHPD cd2, ab2, col3
