@@ -208,10 +208,7 @@ func (e *Engine) LogSumExp(q Matrix, c, phi []float32) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	target := q
-	if q.CS != 1 {
-		q = View(e.scratch[0].floats(slotDense, q.Rows*q.Cols), q.Rows, q.Cols)
-		CopyMatrix(q, target)
-	}
+	q = e.dense(slotDense, q)
 	const most = 128 // rows of a call, which is short
 	for b := 0; b < q.Cols; b += most {
 		n := min(most, q.Cols-b)

@@ -129,8 +129,11 @@ func lowest(c, top, wrong float64) float64 {
 	return math.Sqrt(max(need, 0)) * guard
 }
 
-// largest holds the largest of the bounds of all components.
-type largest struct{ norm, byFar, byBoth, bySum, mu, weight float64 }
+// largest holds the largest norm, mu and roundings of the bounds of all components, and the largest weight.
+type largest struct {
+	bound
+	weight float64
+}
 
 // largest collects the largest of the bounds.
 func (m *Mixture) largest() largest {
@@ -143,9 +146,14 @@ func (m *Mixture) largest() largest {
 	return a
 }
 
-// roundings is bound.roundings of all components.
-func (a *largest) roundings(far, sum float64) float64 {
-	return (a.byFar*far*far+a.byBoth*far*sum+a.bySum*sum*sum)*guard + leastSum
+// allPositive reports whether the bounds prove that all P_i are positive definite.
+func (m *Mixture) allPositive() bool {
+	for i := range m.bounds {
+		if !(m.bounds[i].least > 0) {
+			return false
+		}
+	}
+	return true
 }
 
 // excluded reports whether a bound proves that l_i of row b, at x, would fall under the cut, and whether it

@@ -312,14 +312,7 @@ func deviation(worker *engine.Worker, p *engine.Packed) float64 {
 	return mean + math.Sqrt(max(squares-mean*trace, 0)+squares*0x1p-40)*guard
 }
 
-func (p *dense) byDistance() bool {
-	for i := range p.m.bounds {
-		if !(p.m.bounds[i].least > 0) {
-			return false
-		}
-	}
-	return true
-}
+func (p *dense) byDistance() bool { return p.m.allPositive() }
 
 // diagonal returns the diagonal of P_i if it is known to be a diagonal matrix, or nil.
 func (p *dense) diagonal(i int) []float32 {

@@ -91,14 +91,7 @@ func (l *lowRank) factorNorms(worker *engine.Worker, f engine.Matrix) (squares, 
 	return squares, gram
 }
 
-func (l *lowRank) byDistance() bool {
-	for i := range l.m.bounds {
-		if !(l.m.bounds[i].least > 0) {
-			return false
-		}
-	}
-	return l.sign > 0
-}
+func (l *lowRank) byDistance() bool { return l.sign > 0 && l.m.allPositive() }
 
 func (l *lowRank) cost(e *engine.Engine, _, _, group float64) pairCost {
 	return pairCost{

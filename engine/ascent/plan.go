@@ -76,15 +76,6 @@ const (
 	streamBytesPerMicrosecond = 5e3
 )
 
-// PlanAscent returns how Ascend would run for the given number of rows on a mixture of k matrices P_i,
-// without a trajectory.
-func PlanAscent(e *engine.Engine, rows, k, d, steps int) Plan {
-	if rows < 0 || k < 1 || d < 1 || steps < 0 {
-		panic(fmt.Sprintf("ascent: PlanAscent: %d rows, %d components in %d dimensions, %d steps", rows, k, d, steps))
-	}
-	return planDense(e, rows, k, d, steps, true)
-}
-
 // Plan returns how Ascend would run for the given number of rows on m, without a trajectory. Precisions of
 // low rank share the work by rows, in blocks as high as possible; they keep nothing of size d for each
 // component, so KeptRows does not matter. One P for all components is planned like k of them.
@@ -92,7 +83,7 @@ func (m *Mixture) Plan(e *engine.Engine, rows, steps int) Plan {
 	return m.precision.plan(e, rows, steps, true)
 }
 
-// planDense is PlanAscent, with single rows allowed or not.
+// planDense is Plan for k matrices P_i, with single rows allowed or not.
 func planDense(e *engine.Engine, rows, k, d, steps int, single bool) Plan {
 	p := newPlan(e, ascentFlops(rows, k, d, steps), 4*float64(k)*float64(d)*float64(d))
 	if rows == 0 {

@@ -45,8 +45,8 @@ func TestSharing(t *testing.T) {
 	}
 }
 
-// TestPlanAscent holds plans to what their documentation says.
-func TestPlanAscent(t *testing.T) {
+// TestPlanDense holds plans to what their documentation says.
+func TestPlanDense(t *testing.T) {
 	e := newTestEngine(t, engine.WithThreads(4))
 	for _, c := range []struct {
 		rows, k, d, steps int
@@ -63,7 +63,7 @@ func TestPlanAscent(t *testing.T) {
 		if c.sharing == ByComponents && e.Tier() == engine.Generic {
 			continue // it multiplies so slowly that reading P_i is always hidden
 		}
-		p := PlanAscent(e, c.rows, c.k, c.d, c.steps)
+		p := planDense(e, c.rows, c.k, c.d, c.steps, true)
 		if p.Sharing != c.sharing || p.Threads != c.threads || !strings.HasPrefix(p.String(), c.says) {
 			t.Errorf("%+v: sharing %v, %d threads, %q", c, p.Sharing, p.Threads, p)
 		}
@@ -88,7 +88,7 @@ func TestPlanSingleRows(t *testing.T) {
 			{100, 20, 64, false},
 			{1, 5000, 256, false}, // half as much again would be kept
 		} {
-			p, want := PlanAscent(e, c.rows, c.k, c.d, 30), c.single && e.SingleRows() > 0
+			p, want := planDense(e, c.rows, c.k, c.d, 30, true), c.single && e.SingleRows() > 0
 			if p.SingleRows != want || strings.HasSuffix(p.String(), "single rows read half of them)") != want {
 				t.Errorf("%d threads, %+v: single rows: %t, %q", threads, c, p.SingleRows, p)
 			}
@@ -117,7 +117,7 @@ func TestKeptRows(t *testing.T) {
 		{128, 20, 784, 30, 128}, {128, 100, 784, 30, 114}, {7, 2, 3, 0, 7},
 		{1 << 10, 1 << 5, 1 << 10, 1 << 5, 1 << 8}, {1 << 30, 1 << 10, 1 << 10, 1 << 30, 0},
 	} {
-		p := PlanAscent(e, c.rows, c.k, c.d, c.steps)
+		p := planDense(e, c.rows, c.k, c.d, c.steps, true)
 		if p.KeptRows > c.fit || p.KeptRows < c.rows && p.KeptRows+p.BlockRows <= c.fit {
 			t.Errorf("%+v: %d rows are kept, in blocks of %d", c, p.KeptRows, p.BlockRows)
 		}
