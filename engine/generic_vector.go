@@ -133,10 +133,10 @@ func sqrt32(x float32) float32 { return float32(math.Sqrt(float64(x))) }
 
 // lanes are the sixteen partial sums of a reduction. Element j of a vector belongs to lane j mod 16; the
 // vector counts as padded with +0 to a multiple of 16.
-type lanes [16]float32
+type lanes[T float32 | float64] [16]T
 
 // sum adds the lanes in a fixed order: 8 apart, then 4, 2, 1.
-func (l *lanes) sum() float32 {
+func (l *lanes[T]) sum() T {
 	for h := 8; h > 0; h /= 2 {
 		for i := range h {
 			l[i] += l[i+h]
@@ -149,7 +149,7 @@ func (l *lanes) sum() float32 {
 // of fused multiply-adds.
 func dotRowsGeneric(dst, x []float32, xs int, y []float32, ys, n int) {
 	for i := range dst {
-		var l lanes
+		var l lanes[float32]
 		for j := range n {
 			l[j&15] = num.FMA32(x[i*xs+j], y[i*ys+j], l[j&15])
 		}
@@ -159,8 +159,8 @@ func dotRowsGeneric(dst, x []float32, xs int, y []float32, ys, n int) {
 }
 
 // pad adds the +0 of the padding after n elements. It turns a lane of -0, which underflow can leave,
-// into +0, as a vector register does.
-func (l *lanes) pad(n int) {
+// into +0, as a vector register does. Lanes of float64 never are -0: products of two float32 do not underflow.
+func (l *lanes[T]) pad(n int) {
 	if n&15 != 0 {
 		for j := n & 15; j < 16; j++ {
 			l[j] += 0
@@ -171,7 +171,7 @@ func (l *lanes) pad(n int) {
 // sqdistRowsGeneric sets dst[i] = sum over j of (x[i*xs+j] - y[j])^2.
 func sqdistRowsGeneric(dst, x []float32, xs int, y []float32) {
 	for i := range dst {
-		var l lanes
+		var l lanes[float32]
 		for j := range y {
 			d := x[i*xs+j] - y[j]
 			l[j&15] = num.FMA32(d, d, l[j&15])
@@ -185,7 +185,7 @@ func sqdistRowsGeneric(dst, x []float32, xs int, y []float32) {
 // of fma(w[j]*e, e, ...) with e = x[i*xs+j] - y[j].
 func quadRowsGeneric(dst, x []float32, xs int, y, w []float32) {
 	for i := range dst {
-		var l lanes
+		var l lanes[float32]
 		for j := range y {
 			e := x[i*xs+j] - y[j]
 			l[j&15] = num.FMA32(float32(w[j]*e), e, l[j&15])
@@ -195,23 +195,9 @@ func quadRowsGeneric(dst, x []float32, xs int, y, w []float32) {
 	}
 }
 
-// lanes64 are sixteen partial sums like lanes, in float64. They begin with +0 and no addition makes them
-// -0: products of two float32 do not underflow.
-type lanes64 [16]float64
-
-// sum adds the lanes in the order of lanes.sum.
-func (l *lanes64) sum() float64 {
-	for h := 8; h > 0; h /= 2 {
-		for i := range h {
-			l[i] += l[i+h]
-		}
-	}
-	return l[0]
-}
-
 // sumGeneric returns the sum of x.
 func sumGeneric(x []float32) float64 {
-	var l lanes64
+	var l lanes[float64]
 	for j, v := range x {
 		l[j&15] += float64(v)
 	}
@@ -220,7 +206,7 @@ func sumGeneric(x []float32) float64 {
 
 // dotGeneric returns the sum of x[j]*y[j]. The products are exact, so fusing changes nothing.
 func dotGeneric(x, y []float32) float64 {
-	var l lanes64
+	var l lanes[float64]
 	for j, v := range x {
 		l[j&15] += float64(v) * float64(y[j])
 	}
@@ -229,7 +215,7 @@ func dotGeneric(x, y []float32) float64 {
 
 // squaresGeneric returns the sum of (x[j] - mean)^2, each square rounded to float64.
 func squaresGeneric(x []float32, mean float64) float64 {
-	var l lanes64
+	var l lanes[float64]
 	for j, v := range x {
 		t := float64(v) - mean
 		l[j&15] += float64(t * t)
