@@ -203,10 +203,8 @@ func (p *dense) sumUp(e *engine.Engine, a []float32, tr *Trajectory, grad *Gradi
 		clear(grad.A)
 		return
 	}
-	centre := &grad.jobs.centre
-	*centre = centreJob{p: p, grad: grad}
-	e.Run(centre, m.K, 16*float64(m.K*m.D*m.D)) // one float read is worth 16 flop
-	*centre = centreJob{}
+	floats := float64(m.K * m.D * m.D) // read, each of which is worth 16 flop
+	runIn(e, &grad.jobs.centre, centreJob{p: p, grad: grad}, m.K, 16*floats)
 	n := m.D * m.D
 	if p.tied() && grad.rows[0] == 0 { // dP_0 has not been made
 		clear(grad.p[:n])
@@ -229,24 +227,19 @@ func (p *dense) denseBack(e *engine.Engine, alpha float32, tr *Trajectory, v eng
 		most = 64 // so that G of two steps stays in the second-level cache
 	}
 	p.pad()
-	vjp := &tr.jobs.vjp
-	*vjp = vjpJob{p: p, alpha: alpha, tr: tr, v: v, blocks: vjpBlocks(e, tr.Rows, most, flops)}
-	e.Run(vjp, vjp.blocks, flops)
-	*vjp = vjpJob{}
+	blocks := vjpBlocks(e, tr.Rows, most, flops)
+	runIn(e, &tr.jobs.vjp, vjpJob{p: p, alpha: alpha, tr: tr, v: v, blocks: blocks}, blocks, flops)
 }
 
 // denseSums computes the sums over rows, whatever their responsibilities.
 func (p *dense) denseSums(e *engine.Engine, tr *Trajectory, grad *Gradient) {
 	m := p.m
-	j := &grad.jobs.gradient
-	*j = gradientJob{e: e, m: m, tr: tr, grad: grad}
+	j := gradientJob{e: e, m: m, tr: tr, grad: grad, groups: m.K, inner: p.inner(e)}
 	j.parts = min(max(2*e.Threads()/m.K, 1), e.Panels(m.D))
-	j.groups, j.inner = m.K, p.inner(e)
 	if m.D <= longRows {
 		j.groups = min(m.K, 2*e.Threads())
 	}
-	e.Run(j, j.groups*j.parts, ascentFlops(tr.Rows, m.K, m.D, tr.Steps))
-	*j = gradientJob{}
+	runIn(e, &grad.jobs.gradient, j, j.groups*j.parts, ascentFlops(tr.Rows, m.K, m.D, tr.Steps))
 }
 
 // inner returns how many rows of W_i and D_i go into dP_i at a time.

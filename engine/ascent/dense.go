@@ -64,9 +64,8 @@ func (m *Mixture) SetFactors(e *engine.Engine, a []float32) {
 	for i := range p.p {
 		p.p[i].Reshape(e, m.D, m.D)
 	}
-	j := &p.factors
 	// Split the panels of each component only as far as the threads need it.
-	*j = factorsJob{m: m, p: p, parts: min(max(2*e.Threads()/n, 1), e.Panels(m.D))}
+	j := factorsJob{m: m, p: p, parts: min(max(2*e.Threads()/n, 1), e.Panels(m.D))}
 	// Bounds that were used before will be needed again: make them while A_i and P_i are in the cache.
 	j.bounds = m.bounds != nil && j.parts == 1
 	p.renewed(e, a)
@@ -74,8 +73,7 @@ func (m *Mixture) SetFactors(e *engine.Engine, a []float32) {
 	m.forgetBounds()
 	m.boundsMade = j.bounds
 	d := float64(m.D)
-	e.Run(j, n*j.parts, float64(n)*(d*d*(d+1)+e.GoFlops(d*d)))
-	*j = factorsJob{}
+	runIn(e, &p.factors, j, n*j.parts, float64(n)*(d*d*(d+1)+e.GoFlops(d*d)))
 }
 
 // factorsJob computes P_i = A_i^T A_i of some components. Task (i, part) takes every parts-th panel of

@@ -222,10 +222,8 @@ func (p *dense) countRows(e *engine.Engine, tr *Trajectory, g *Gradient) {
 	if n == 0 {
 		return
 	}
-	j := &g.jobs.runs
-	*j = runJob{m: p.m, tr: tr, grad: g, blocks: min(4*e.Threads(), tr.Rows)}
-	e.Run(j, j.blocks, 2*n*leastRun*d+e.GoFlops(n*d))
-	*j = runJob{}
+	blocks := min(4*e.Threads(), tr.Rows)
+	runIn(e, &g.jobs.runs, runJob{m: p.m, tr: tr, grad: g, blocks: blocks}, blocks, 2*n*leastRun*d+e.GoFlops(n*d))
 	g.count(tr, p.tied()) // some may have ended earlier
 }
 
@@ -296,11 +294,8 @@ func (p *dense) factorGradient(e *engine.Engine, a []float32, tr *Trajectory, gr
 			flops += 8 * float64(rows) * d * d
 		}
 	}
-	j := &grad.jobs.factors
-	*j = factorGradientJob{p: p, a: a, tr: tr, grad: grad}
-	j.parts = min(max(2*e.Threads()/n, 1), p.m.D)
-	e.Run(j, n*j.parts, flops)
-	*j = factorGradientJob{}
+	parts := min(max(2*e.Threads()/n, 1), p.m.D)
+	runIn(e, &grad.jobs.factors, factorGradientJob{p: p, a: a, tr: tr, grad: grad, parts: parts}, n*parts, flops)
 }
 
 // factorGradientJob computes dA_i.

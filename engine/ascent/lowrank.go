@@ -100,11 +100,9 @@ func (m *Mixture) SetLowRank(e *engine.Engine, w, f []float32, sign float32) {
 	for i := range l.known {
 		l.known[i].known = false
 	}
-	j := &l.products
 	cost := engine.ElementFlops((kr + k) * d)
-	*j = centreProducts{l: l, tasks: e.TasksFor(k, cost)}
-	e.Run(j, j.tasks, cost)
-	*j = centreProducts{}
+	tasks := e.TasksFor(k, cost)
+	runIn(e, &l.products, centreProducts{l: l, tasks: tasks}, tasks, cost)
 	l.tier, l.projected, l.combined = e.Tier(), false, false
 }
 

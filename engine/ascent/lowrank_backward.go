@@ -55,14 +55,12 @@ func (l *lowRank) backward(
 			grad.C[i] += e.Caller().Sum(tr.t[at : at+tr.Rows])
 		}
 	}
-	finish := &grad.jobs.finish
 	cost := 2 * engine.ElementFlops(n*m.D)
 	if byPairs {
 		cost += flops
 	}
-	*finish = finishGradients{l: l, grad: grad, tasks: e.TasksFor(m.K, cost), byPairs: byPairs, tr: tr, pairs: pairs}
-	e.Run(finish, finish.tasks, cost)
-	*finish = finishGradients{}
+	finish := finishGradients{l: l, grad: grad, tasks: e.TasksFor(m.K, cost), byPairs: byPairs, tr: tr, pairs: pairs}
+	runIn(e, &grad.jobs.finish, finish, finish.tasks, cost)
 }
 
 // lowRankVJPJob takes v back through the steps [t0, t1) and leaves what sumGradients needs in the trajectory:

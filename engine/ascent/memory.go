@@ -52,6 +52,16 @@ func (t *threadMemory) placesOf(m engine.Matrix) []int32 {
 // memory returns the memory of a worker.
 func (m *Mixture) memory(worker *engine.Worker) *threadMemory { return &m.threads[worker.Index()] }
 
+// runIn runs a job in memory of its own, so that starting it allocates nothing, and then clears it.
+func runIn[T any, J interface {
+	*T
+	engine.Job
+}](e *engine.Engine, place J, job T, tasks int, flops float64) {
+	*place = job
+	e.Run(place, tasks, flops)
+	*place = *new(T)
+}
+
 // pair is a row and a component at a step. Rows count through a block, a batch or all steps of one, as
 // the list of pairs says.
 type pair struct{ component, row, step int32 }

@@ -53,10 +53,7 @@ func (m *Mixture) SumPieces(
 		grad.Alphas = append(grad.Alphas, q.grad.Alpha)
 	}
 	m.work.FactorFlop += flops
-	j := &grad.jobs.pieces
-	*j = pieceJob{e: e, p: p, a: a, grad: grad, pieces: grad.pieces[:n]}
-	e.Run(j, m.K, flops)
-	*j = pieceJob{}
+	runIn(e, &grad.jobs.pieces, pieceJob{e: e, p: p, a: a, grad: grad, pieces: grad.pieces[:n]}, m.K, flops)
 }
 
 // piece is a piece of the rows. Its gradient shares the memory of all pieces, but for rows and runs.

@@ -85,10 +85,8 @@ func (p *dense) sparseBack(e *engine.Engine, alpha float32, tr *Trajectory, v en
 		}
 		pairs += len(tr.records[i].pairs)
 	}
-	j := &tr.jobs.sparseVJP
-	*j = sparseVJPJob{p: p, alpha: alpha, tr: tr, v: v}
-	e.Run(j, len(tr.records), 2*float64(pairs)*float64(p.m.D)*float64(p.m.D))
-	*j = sparseVJPJob{}
+	runIn(e, &tr.jobs.sparseVJP, sparseVJPJob{p: p, alpha: alpha, tr: tr, v: v}, len(tr.records),
+		2*float64(pairs)*float64(p.m.D)*float64(p.m.D))
 }
 
 // sparseSums computes the sums over active pairs.
@@ -97,11 +95,9 @@ func (p *dense) sparseSums(e *engine.Engine, tr *Trajectory, grad *Gradient) {
 	for i := range m.K {
 		pairs += tr.active(i)
 	}
-	s := &grad.jobs.sparse
-	*s = sparseGradientJob{e: e, m: m, tr: tr, grad: grad}
-	s.parts = min(max(2*e.Threads()/m.K, 1), e.Panels(m.D))
-	e.Run(s, m.K*s.parts, 2*float64(pairs)*float64(m.D)*float64(m.D))
-	*s = sparseGradientJob{}
+	parts := min(max(2*e.Threads()/m.K, 1), e.Panels(m.D))
+	runIn(e, &grad.jobs.sparse, sparseGradientJob{e: e, m: m, tr: tr, grad: grad, parts: parts}, m.K*parts,
+		2*float64(pairs)*float64(m.D)*float64(m.D))
 }
 
 // sparseVJPJob takes v back through all steps, a block of rows at a time, and leaves in the trajectory U and t of
