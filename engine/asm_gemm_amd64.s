@@ -314,6 +314,13 @@ done:
 // ---------------------------------------------------------------------------------
 // Transposition
 
+// TRANSPOSE_STOREROWS stores four rows of dst at p, R8 bytes apart; BX is three times that.
+#define TRANSPOSE_STOREROWS(p, a, b, c, d) \
+	VMOVUPS a, (p)       \
+	VMOVUPS b, (p)(R8*1) \
+	VMOVUPS c, (p)(R8*2) \
+	VMOVUPS d, (p)(BX*1)
+
 // func transposeBlocksAVX2(dst []float32, ds int, src []float32, ss, rows, cols int)
 //
 // rows is a multiple of 8, cols of 4; both are above 0. Tile: 8 x 8, the last columns 8 x 4.
@@ -340,14 +347,8 @@ columns:
 	LEAQ (R12)(R9*4), R15
 	CMPQ R13, $8
 	JLT  four
-	VMOVUPS (R12), Y0
-	VMOVUPS (R12)(R9*1), Y1
-	VMOVUPS (R12)(R9*2), Y2
-	VMOVUPS (R12)(R11*1), Y3
-	VMOVUPS (R15), Y4
-	VMOVUPS (R15)(R9*1), Y5
-	VMOVUPS (R15)(R9*2), Y6
-	VMOVUPS (R15)(R11*1), Y7
+	TRANSPOSE_LOADROWS(R12, Y0, Y1, Y2, Y3)
+	TRANSPOSE_LOADROWS(R15, Y4, Y5, Y6, Y7)
 	TRANSPOSE_PAIRS(Y0, Y1, Y2, Y3, Y8, Y9, Y10, Y11)
 	TRANSPOSE_PAIRS(Y4, Y5, Y6, Y7, Y12, Y13, Y14, Y15)
 	TRANSPOSE_QUADS(Y8, Y9, Y10, Y11, Y0, Y1, Y2, Y3) // columns 0 and 4, ... 3 and 7 of rows 0 to 3
@@ -361,34 +362,22 @@ columns:
 	VPERM2F128 $0x31, Y6, Y2, Y14
 	VPERM2F128 $0x31, Y7, Y3, Y15
 	LEAQ (DX)(R8*4), R15
-	VMOVUPS Y8, (DX)
-	VMOVUPS Y9, (DX)(R8*1)
-	VMOVUPS Y10, (DX)(R8*2)
-	VMOVUPS Y11, (DX)(BX*1)
-	VMOVUPS Y12, (R15)
-	VMOVUPS Y13, (R15)(R8*1)
-	VMOVUPS Y14, (R15)(R8*2)
-	VMOVUPS Y15, (R15)(BX*1)
+	TRANSPOSE_STOREROWS(DX, Y8, Y9, Y10, Y11)
+	TRANSPOSE_STOREROWS(R15, Y12, Y13, Y14, Y15)
 	LEAQ (DX)(R8*8), DX
 	ADDQ $32, R12
 	SUBQ $8, R13
 	JGT  columns
 	JMP  below
 four:
-	VMOVUPS (R12), X0
-	VMOVUPS (R12)(R9*1), X1
-	VMOVUPS (R12)(R9*2), X2
-	VMOVUPS (R12)(R11*1), X3
+	TRANSPOSE_LOADROWS(R12, X0, X1, X2, X3)
 	VINSERTF128 $1, (R15), Y0, Y0
 	VINSERTF128 $1, (R15)(R9*1), Y1, Y1
 	VINSERTF128 $1, (R15)(R9*2), Y2, Y2
 	VINSERTF128 $1, (R15)(R11*1), Y3, Y3
 	TRANSPOSE_PAIRS(Y0, Y1, Y2, Y3, Y8, Y9, Y10, Y11)
 	TRANSPOSE_QUADS(Y8, Y9, Y10, Y11, Y0, Y1, Y2, Y3)
-	VMOVUPS Y0, (DX)
-	VMOVUPS Y1, (DX)(R8*1)
-	VMOVUPS Y2, (DX)(R8*2)
-	VMOVUPS Y3, (DX)(BX*1)
+	TRANSPOSE_STOREROWS(DX, Y0, Y1, Y2, Y3)
 below:
 	LEAQ (SI)(R9*8), SI
 	ADDQ $32, DI
@@ -415,17 +404,11 @@ TEXT ·transposeFourAVX2(SB), NOSPLIT, $0-72
 	LEAQ (R9)(R9*2), R11
 	LEAQ (R8)(R8*2), BX
 columns:
-	VMOVUPS (SI), Y0
-	VMOVUPS (SI)(R9*1), Y1
-	VMOVUPS (SI)(R9*2), Y2
-	VMOVUPS (SI)(R11*1), Y3
+	TRANSPOSE_LOADROWS(SI, Y0, Y1, Y2, Y3)
 	TRANSPOSE_PAIRS(Y0, Y1, Y2, Y3, Y8, Y9, Y10, Y11)
 	TRANSPOSE_QUADS(Y8, Y9, Y10, Y11, Y0, Y1, Y2, Y3) // columns 0 and 4, ... 3 and 7
 	LEAQ (DI)(R8*4), DX
-	VMOVUPS X0, (DI)
-	VMOVUPS X1, (DI)(R8*1)
-	VMOVUPS X2, (DI)(R8*2)
-	VMOVUPS X3, (DI)(BX*1)
+	TRANSPOSE_STOREROWS(DI, X0, X1, X2, X3)
 	VEXTRACTF128 $1, Y0, (DX)
 	VEXTRACTF128 $1, Y1, (DX)(R8*1)
 	VEXTRACTF128 $1, Y2, (DX)(R8*2)

@@ -749,10 +749,7 @@ fewer:
 	MOVQ cols+72(FP), CX     // columns left
 four:
 	// Four columns of rows 0, 4, 8 and 12 in the four parts of a register, and so on.
-	VMOVUPS (BX), X0
-	VMOVUPS (BX)(R9*1), X1
-	VMOVUPS (BX)(R9*2), X2
-	VMOVUPS (BX)(R11*1), X3
+	TRANSPOSE_LOADROWS(BX, X0, X1, X2, X3)
 	VINSERTF32X4 $1, (R12), Z0, Z0
 	VINSERTF32X4 $1, (R12)(R9*1), Z1, Z1
 	VINSERTF32X4 $1, (R12)(R9*2), Z2, Z2

@@ -87,6 +87,13 @@ even:
 	SUBQ $1, GEMM_ARG_PANELS \
 	JNE  panel
 
+// TRANSPOSE_LOADROWS loads four rows of src at p, R9 bytes apart; R11 is three times that.
+#define TRANSPOSE_LOADROWS(p, a, b, c, d) \
+	VMOVUPS (p), a       \
+	VMOVUPS (p)(R9*1), b \
+	VMOVUPS (p)(R9*2), c \
+	VMOVUPS (p)(R11*1), d
+
 // TRANSPOSE_PAIRS interleaves rows a and b, and rows c and d, in halves of four columns: columns 0 and 1, then
 // 2 and 3. TRANSPOSE_QUADS makes columns 0 to 3 of the four rows of what that leaves.
 #define TRANSPOSE_PAIRS(a, b, c, d, ab0, ab2, cd0, cd2) \
