@@ -200,7 +200,7 @@ func (b *badInput) models(t *testing.T) {
 	write(t, unchecked, bytes.Replace(whole, []byte(safetensors.ChecksumKey), []byte("dpnbench.sha257"), 1))
 	for path, want := range map[string]bool{b.model: false, unchecked: true} {
 		_, errs, status := dpnbench(t, "eval", "--data", b.good, "--model", path)
-		got := strings.Contains(errs, "no checksum") && strings.Contains(errs, " model="+path)
+		got := strings.Contains(errs, "no checksum") && strings.Contains(errs, "(model "+path+")")
 		if got != want || status != 0 {
 			t.Errorf("%s: status %d, warning %t, want %t: %s", path, status, got, want, errs)
 		}

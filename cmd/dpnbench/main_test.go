@@ -184,3 +184,28 @@ func TestInternalError(t *testing.T) {
 		}
 	}
 }
+
+// TestWarning warns in one plain line, also with --verbose, which logs more.
+func TestWarning(t *testing.T) {
+	for _, verbose := range []bool{false, true} {
+		errs, err := os.Create(filepath.Join(t.TempDir(), "err"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer errs.Close()
+		a := newApp(errs, errs)
+		a.verbose = verbose
+		log := a.log().With("run", 3)
+		log.Info("saved")
+		log.Warn("the file \"a b\"\nis\x1b odd", "kind", "odd", "ratio", 0.5)
+		b, err := os.ReadFile(errs.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, text, found := strings.Cut(string(b), "dpnbench: warning: ")
+		if text != "the file \"a b\" is\\x1b odd (run 3, kind odd, ratio 0.5)\n" || !found ||
+			verbose != strings.Contains(info, "level=INFO msg=saved run=3\n") || !verbose && info != "" {
+			t.Errorf("verbose %v: %q", verbose, b)
+		}
+	}
+}

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 
 	"dpnbench/internal/quote"
@@ -125,18 +127,47 @@ func (a *app) log() *slog.Logger {
 	if a.verbose {
 		level = slog.LevelInfo
 	}
-	withoutTime := func(_ []string, attr slog.Attr) slog.Attr {
-		if attr.Key == slog.TimeKey && !a.verbose {
-			return slog.Attr{}
-		}
-		return attr
-	}
-	to := func(c tone) slog.Handler {
-		return slog.NewTextHandler(linesAbove{a.progress, a.stderr, c},
-			&slog.HandlerOptions{Level: level, ReplaceAttr: withoutTime})
-	}
-	return slog.New(byLevel{to(plain), to(doubtful)})
+	return slog.New(byLevel{
+		slog.NewTextHandler(a.errs(), &slog.HandlerOptions{Level: level}),
+		warningLines{w: linesAbove{a.progress, a.stderr, doubtful}},
+	})
 }
+
+// warningLines writes each record as a line to read, like an error: the text, and the attributes in brackets.
+type warningLines struct {
+	w     io.Writer
+	attrs []slog.Attr
+}
+
+// Enabled implements slog.Handler.
+func (warningLines) Enabled(context.Context, slog.Level) bool { return true }
+
+// Handle implements slog.Handler.
+func (h warningLines) Handle(_ context.Context, r slog.Record) error {
+	var more []string
+	add := func(a slog.Attr) bool {
+		more = append(more, fmt.Sprint(a.Key, " ", a.Value))
+		return true
+	}
+	for _, a := range h.attrs {
+		add(a)
+	}
+	r.Attrs(add)
+	text := r.Message
+	if len(more) > 0 {
+		text += " (" + strings.Join(more, ", ") + ")"
+	}
+	_, err := io.WriteString(h.w, safe("dpnbench: warning: %s\n", oneLine(errors.New(text))))
+	return err
+}
+
+// WithAttrs implements slog.Handler.
+func (h warningLines) WithAttrs(list []slog.Attr) slog.Handler {
+	return warningLines{h.w, slices.Concat(h.attrs, list)}
+}
+
+// WithGroup implements slog.Handler: no message of the program has groups.
+func (h warningLines) WithGroup(string) slog.Handler { return h }
 
 // byLevel hands warnings to a handler of their own.
 type byLevel struct {

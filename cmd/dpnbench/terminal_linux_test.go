@@ -190,5 +190,5 @@ func TestTerminalWarning(t *testing.T) {
 	}
 	write(t, "unchecked", bytes.Replace(whole, []byte(safetensors.ChecksumKey), []byte("dpnbench.sha257"), 1))
 	shownCommand{args: []string{"eval", "--model", "unchecked"},
-		shown: []string{"\x1b[33mlevel=WARN msg=\"no checksum"}}.run(t, 30)
+		shown: []string{"\x1b[33mdpnbench: warning: no checksum"}}.run(t, 30)
 }

@@ -220,7 +220,7 @@ func TestTrainingOptions(t *testing.T) {
 	out, errs, status := dpnbench(t, with(append([]string{"train"}, small...), "--scale", "5", "--data", data,
 		"--out", filepath.Join(dir, "failing"), "--json", js)...)
 	load(t, js, &r)
-	if status != exitDone || strings.Count(errs, "kind=overshoot") != 1 ||
+	if status != exitDone || strings.Count(errs, "(kind overshoot)") != 1 ||
 		!strings.Contains(errs, "smaller alpha or scale") || len(r.Epochs[0].Warnings) == 0 {
 		t.Errorf("status %d, printed %q, on standard error %q; epoch 1: %+v", status, out, errs, r.Epochs[0])
 	}

@@ -62,7 +62,7 @@ func TestUnsaved(t *testing.T) {
 		var warnings, lines []string
 		for line := range strings.Lines(errs.String()) {
 			switch {
-			case strings.HasPrefix(line, "level=WARN"):
+			case strings.HasPrefix(line, "dpnbench: warning: "):
 				warnings = append(warnings, line)
 			case !strings.Contains(line, "stopping after"):
 				lines = append(lines, line)

@@ -178,7 +178,7 @@ func (r *round) check(o *outcome, files map[string]string) error {
 // messages are the lines of standard error without warnings.
 func messages(o *outcome) []string {
 	lines := strings.Split(strings.TrimSpace(o.stderr), "\n")
-	return slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, "level=WARN") })
+	return slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, "dpnbench: warning: ") })
 }
 
 // checkEpochs checks the epochs that a run has reported. After an interruption no epoch comes again; a kill may
