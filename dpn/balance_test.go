@@ -162,17 +162,25 @@ func TestUnconverged(t *testing.T) {
 	}
 	for _, c := range []struct {
 		history []Epoch
+		warned  string
 		want    string
 	}{
-		{epochs(2.2, 2.2, 2.2), ""},
-		{epochs(2.2, 2.2, 2.2, 2.2), "near the 2.3 of guessing: try more epochs"},
-		{epochs(0.5, 2, 1, 0.8, 0.6), "still fell when training ended, from 0.8 after epoch 3 to 0.6: try more epochs"},
-		{epochs(0.5, 2, 1, 0.8, 0.75), ""},
-		{nil, ""},
+		{epochs(2.2, 2.2, 2.2), "", ""},
+		{epochs(2.2, 2.2, 2.2, 2.2), "unused", "near the 2.3 of guessing: try more epochs"},
+		{epochs(2.2, 2.2, 2.2, 2.2), "clipped", "near the 2.3 of guessing: try first what the warning of kind clipped"},
+		{epochs(3e3, 3e3, 3e3, 3e3), "", "far above the 2.3 of guessing: try a lower lr or potential-lr"},
+		{epochs(3e3, 4e3, 3e3, 2e3, 1e3), "", "far above the 2.3 of guessing: try a lower lr or potential-lr"},
+		{epochs(0.5, 2, 1, 0.8, 0.6), "",
+			"still fell when training ended, from 0.8 after epoch 3 to 0.6: try more epochs"},
+		{epochs(0.5, 2, 1, 0.8, 0.75), "", ""},
+		{nil, "", ""},
 	} {
 		text := ""
-		for _, w := range m.unconverged(c.history) {
+		for _, w := range m.unconverged(c.history, []string{"one thing", c.warned}) {
 			text += w.Text
+		}
+		if strings.Contains(text, "higher") && strings.Contains(c.want, "lower") {
+			t.Errorf("%q advises both ways", text)
 		}
 		if !strings.Contains(text, c.want) || (c.want == "") != (text == "") {
 			t.Errorf("%d epochs: %q, want %q", len(c.history), text, c.want)

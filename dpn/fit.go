@@ -219,7 +219,7 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 		err = f.epoch(ctx, all)
 	}
 	if err == nil && !already {
-		f.warn(m.unconverged(f.lines.history))
+		f.warn(m.unconverged(f.lines.history, f.Warned))
 	}
 	if f.bestModel == nil { // no epoch has finished
 		return nil, err

@@ -102,11 +102,16 @@ func (c Config) warnings(d Diagnostics, norm float64) (list []Warning) {
 const (
 	leastEpochs = 3    // that say something
 	guessing    = 0.8  // training loss over that of guessing
+	diverged    = 1.5  // the same: from here on the rates are too high, not too low
 	stillFalls  = 0.85 // validation loss over that after three quarters of the epochs
 )
 
-// unconverged warns of a training that has ended far from converged.
-func (m *Model) unconverged(history []Epoch) []Warning {
+// milder are the kinds of warnings that advise lower rates, or milder settings of the ascent.
+var milder = []string{"overshoot", "falls", "collapse", "one-hot", "clipped", "exploding"}
+
+// unconverged warns of a training that has ended far from converged. It asks for a higher rate only if no warning of
+// the run, whose kinds are warned, has asked for less.
+func (m *Model) unconverged(history []Epoch, warned []string) []Warning {
 	n := len(history)
 	if n < leastEpochs {
 		return nil
@@ -114,8 +119,15 @@ func (m *Model) unconverged(history []Epoch) []Warning {
 	last, before := history[n-1], history[(3*n+3)/4-1]
 	guess := math.Log(float64(len(m.Classes)))
 	more := fmt.Sprintf("try more epochs (%d, %d updates so far)", last.Epoch, last.Updates)
+	isMilder := func(kind string) bool { return slices.Contains(milder, kind) }
 	var text string
-	switch {
+	switch at := slices.IndexFunc(warned, isMilder); {
+	case last.TrainLoss > diverged*guess && guess > 0:
+		text = fmt.Sprintf("training ended with a loss of %.3g, far above the %.3g of guessing: try a lower lr or "+
+			"potential-lr", last.TrainLoss, guess)
+	case last.TrainLoss > guessing*guess && guess > 0 && at >= 0:
+		text = fmt.Sprintf("training ended with a loss of %.3g, near the %.3g of guessing: try first what the "+
+			"warning of kind %s says", last.TrainLoss, guess, warned[at])
 	case last.TrainLoss > guessing*guess && guess > 0:
 		text = fmt.Sprintf("training ended with a loss of %.3g, near the %.3g of guessing: %s, or a higher lr or "+
 			"potential-lr", last.TrainLoss, guess, more)
