@@ -217,7 +217,8 @@ func TestBenchBadInput(t *testing.T) {
 	fails(t, []string{"bench", "--json", same, "--html", filepath.Join(dir, ".", "x", "..", "same")}, "--html",
 		"is also the file of --json")
 	fails(t, []string{"bench", "--html", broken, "--go-bench", broken}, "--go-bench", "is also the file of --html")
-	fails(t, []string{"bench", "--html", filepath.Join(dir, "none", "a.html")}, "--html", "no such file")
+	fails(t, []string{"bench", "--html", filepath.Join(dir, "none", "a.html")}, "--html",
+		"a.html: folder "+filepath.Join(dir, "none")+" does not exist")
 	fails(t, []string{"bench", "quick"}, `"quick"`)
 	fails(t, []string{"bench", "compare", other}, "compare: 1 file, expected 2")
 	fails(t, []string{"bench", "compare", other, broken}, "other.json", "format 99, expected 1")

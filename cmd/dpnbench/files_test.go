@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -129,6 +130,12 @@ func TestConflicts(t *testing.T) {
 		for _, path := range []string{dir, filepath.Join(dir, "none", "x.json"), filepath.Join(dir, "new") + "/",
 			filepath.Join(dir, "some.toml", "x"), filepath.Join(dir, strings.Repeat("x", 300))} {
 			refuse(c, path)
+		}
+		none := filepath.Join(dir, "none")
+		missing := filepath.Join(none, "x.json") + ": folder " + none + " does not exist"
+		fails(t, with(c.args, "--json", filepath.Join(none, "x.json")), "--json "+missing)
+		if c.out == "" && slices.Contains(c.args, "--out") {
+			fails(t, with(c.args, "--out", filepath.Join(none, "x.json")), "--out "+missing)
 		}
 		if c.out != "" {
 			refuse(c, filepath.Join(dir, "report.json"), "--out", filepath.Join(dir, "report.json"))

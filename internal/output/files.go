@@ -24,6 +24,16 @@ type named struct {
 
 func (n named) String() string { return strings.TrimSpace(n.flag + " " + n.path) }
 
+// folder is that of an output, as the user knows it: a link may lead elsewhere.
+func (n named) folder() string {
+	if dir := filepath.Dir(n.path); !exists(dir) {
+		return dir
+	}
+	return filepath.Dir(n.id.target)
+}
+
+func exists(path string) bool { _, err := os.Stat(path); return err == nil }
+
 type standard struct {
 	name string
 	info os.FileInfo
@@ -224,6 +234,9 @@ func (f *Files) writable(o *named) error {
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && dir == realFolder(d.path) {
 			return nil // it will be made
 		}
+	}
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) { // "no such file" would be taken for one of the file
+		return fmt.Errorf("folder %s does not exist", o.folder())
 	}
 	return cause(probe(dir))
 }

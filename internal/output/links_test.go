@@ -109,8 +109,8 @@ func TestCheck(t *testing.T) {
 		"to-run/model": "that this command writes", "to-run/state": "that this command writes",
 		"run/state": "that this command writes", "to-state": "that this command writes",
 		"absent": "is also the file of --other", "to-absent": "is also the file of --other",
-		"sub": "is a folder", "new/": "is a folder", "none/x": "no such file", "nowhere": "no such file",
-		"in/x": "not a directory", strings.Repeat("x", 300): "file name too long",
+		"sub": "is a folder", "new/": "is a folder", "none/x": "folder none does not exist",
+		"nowhere": "does not exist", "in/x": "not a directory", strings.Repeat("x", 300): "file name too long",
 		"out": "is also standard output",
 		"new": "", "run/same": "", "run/new": "", "/dev/null": "", "sub/model": "",
 	} {
