@@ -152,9 +152,19 @@ func openData(ctx context.Context, c dpn.Config, train bool, m *dpn.Model) (*dat
 		return nil, ctx.Err()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("--data: %s", strings.TrimSuffix(err.Error(), ": "+os.ErrNotExist.Error()))
+		return nil, sourceError("--data", err)
 	}
 	return data, nil
+}
+
+// sourceError is an error of opening samples, with the flag that named them unless it is empty, or the error names a
+// flag.
+func sourceError(flag string, err error) error {
+	text := strings.TrimSuffix(err.Error(), ": "+os.ErrNotExist.Error())
+	if flag == "" || strings.HasPrefix(text, "--") {
+		return errors.New(text)
+	}
+	return fmt.Errorf("%s: %s", flag, text)
 }
 
 // dataPhase shows that samples are drawn or read.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -78,7 +77,8 @@ func predictCommand(a *app) *cobra.Command {
 type predicting struct {
 	*app
 	model         modelFlags
-	data          []string
+	data          []string // also the files that follow the flags
+	flag          string   // --data; empty if files follow the flags, which errors name without it
 	format, label string
 	drop          string
 	top           int
@@ -119,12 +119,14 @@ type likelyClass struct {
 
 func (p *predicting) run(ctx context.Context, c *cobra.Command, args []string) error {
 	flags := c.Flags()
-	p.data = append(p.data, args...)
+	if p.data = append(p.data, args...); len(args) == 0 {
+		p.flag = "--data"
+	}
 	if slices.Contains(args, "") {
-		return errors.New("--data: expected a value, got none")
+		return errors.New("predict: expected files, got an empty name")
 	}
 	if len(p.data) == 0 {
-		if err := onlyWith(flags, "--data", "format", "label", "drop"); err != nil {
+		if err := onlyWith(flags, "--data or files", "format", "label", "drop"); err != nil {
 			return err
 		}
 	}
@@ -172,7 +174,11 @@ func (p *predicting) check(m *dpn.Model) error {
 	files.Input("--model", p.model.path)
 	files.Input("--with", p.model.with...)
 	for _, spec := range p.data {
-		files.Input("of --data "+spec, source.InputFiles(spec)...)
+		from := ""
+		if p.flag != "" {
+			from = "of " + p.flag + " " + spec
+		}
+		files.Input(from, source.InputFiles(spec)...)
 	}
 	if len(p.data) == 0 || m.UnknownBelow == nil {
 		c := m.Config
@@ -204,7 +210,7 @@ func (p *predicting) samples(ctx context.Context, m *dpn.Model, in io.Reader) (*
 		return nil, nil, ctx.Err()
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("--data: %s", strings.TrimSuffix(err.Error(), ": "+os.ErrNotExist.Error()))
+		return nil, nil, sourceError(p.flag, err)
 	}
 	for _, note := range data.Notes {
 		if !p.quiet {
@@ -212,7 +218,7 @@ func (p *predicting) samples(ctx context.Context, m *dpn.Model, in io.Reader) (*
 		}
 	}
 	if err := m.CheckSet(data.Test); err != nil {
-		return nil, nil, fmt.Errorf("--data %s: %w", data.Name, err)
+		return nil, nil, fmt.Errorf("%s: %w", strings.TrimSpace(p.flag+" "+data.Name), err)
 	}
 	return data.Test, names, nil
 }

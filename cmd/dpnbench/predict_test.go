@@ -197,6 +197,15 @@ func predictWrong(t *testing.T, dir, model string) {
 		{[]string{"--data", in("none.csv")}, []string{"--data", in("none.csv")}},
 		{[]string{"--data", "digits"}, []string{"--data digits", "2 features"}},
 		{[]string{in("bad.csv"), in("wide.csv")}, []string{in("bad.csv"), "expected images"}},
+		// No error names a flag that was not given, or a file twice.
+		{[]string{in("wide.csv")}, []string{"dpnbench: " + in("wide.csv") + ": 4 columns"}},
+		{[]string{in("none.csv")}, []string{"dpnbench: no file or folder " + in("none.csv")}},
+		{[]string{"digits"}, []string{"dpnbench: digits", "2 features"}},
+		{[]string{in("precious.csv"), "--label", "x"}, []string{"dpnbench: " + in("precious.csv") + ": --label"}},
+		{[]string{in("precious.csv"), "--out", in("precious.csv")}, []string{": is the input " + in("precious.csv") +
+			";"}},
+		{[]string{"--data", in("precious.csv"), "--out", in("precious.csv")}, []string{": is the input of --data " +
+			in("precious.csv") + ";"}},
 		{[]string{in("precious.csv"), "--out", in("precious.csv")}, []string{"--out " + in("precious.csv"), "input"}},
 		{[]string{in("precious.csv"), "--out", model}, []string{"--out " + model, "is the input --model"}},
 		{[]string{in("precious.csv"), "--out", in("x"), "--json", in("x")}, []string{"--out"}},
@@ -205,8 +214,8 @@ func predictWrong(t *testing.T, dir, model string) {
 		{[]string{in("precious.csv"), "--top", "-1"}, []string{"--top -1"}},
 		{[]string{in("precious.csv"), "--format", "xls"}, []string{"xls"}},
 		{[]string{in("precious.csv"), "--label", "4"}, []string{"no column"}},
-		{[]string{"--label", "none"}, []string{"--label none: only with --data"}},
-		{[]string{""}, []string{"--data"}},
+		{[]string{"--label", "none"}, []string{"--label none: only with --data or files"}},
+		{[]string{""}, []string{"dpnbench: predict: expected files"}},
 	} {
 		fails(t, with([]string{"predict", "--model", model}, c.args...), c.want...)
 	}
@@ -331,8 +340,10 @@ func TestPredictImages(t *testing.T) {
 	check(string(b), false, names...)
 	broken := filepath.Join(dir, "broken.png")
 	write(t, broken, []byte("no image"))
-	fails(t, with(predict, broken), "--data", broken, "expected an image in PNG")
-	fails(t, with(predict, names[1], broken), "--data", broken, "1 of 2 files")
+	fails(t, with(predict, broken), "dpnbench: "+broken, "expected an image in PNG")
+	fails(t, with(predict, "--data", broken), "dpnbench: --data: "+broken)
+	fails(t, with(predict, names[1], broken), broken, "1 of 2 files")
+	fails(t, with(predict, "--data", names[1], "--label", "3"), "dpnbench: --label: ")
 }
 
 // TestSheetText checks which names get an apostrophe.

@@ -230,7 +230,7 @@ func (o *otherSource) open(ctx context.Context, test *dataset.Set) error {
 		return ctx.Err()
 	}
 	if err != nil {
-		return fmt.Errorf("--ood-data: %s", strings.TrimSuffix(err.Error(), ": "+os.ErrNotExist.Error()))
+		return sourceError("--ood-data", err)
 	}
 	if err := needTest(d); err != nil {
 		return fmt.Errorf("--ood-%s", strings.TrimPrefix(err.Error(), "--"))

@@ -22,7 +22,12 @@ type named struct {
 	id         identity
 }
 
-func (n named) String() string { return strings.TrimSpace(n.flag + " " + n.path) }
+func (n named) String() string {
+	if n.path == "" || strings.HasSuffix(n.flag, " "+n.path) {
+		return n.flag // "of --data FILE" names it already
+	}
+	return strings.TrimSpace(n.flag + " " + n.path)
+}
 
 // folder is that of an output, as the user knows it: a link may lead elsewhere.
 func (n named) folder() string {
