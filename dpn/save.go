@@ -329,7 +329,7 @@ func (f *fitting) loadBest(state string) error {
 	best := filepath.Join(f.opt.Dir, ModelFile)
 	m, err := Load(best)
 	if err != nil {
-		return err
+		return fmt.Errorf("cannot resume: model %w; expected the file as training wrote it, or a new run", err)
 	}
 	for i, q := range m.Params() {
 		if want := f.m.Params()[i]; q.Name != want.Name || len(q.Data) != len(want.Data) {

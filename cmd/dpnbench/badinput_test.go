@@ -160,6 +160,10 @@ func (b *badInput) config(t *testing.T) {
 	write(t, config, []byte("seed = 3\nepochs = \"3\"\n"))
 	fails(t, []string{"train", "--config", config}, "--config "+config+`: epochs "3": expected a whole number`)
 	fails(t, []string{"train", "--resume", "--out", filepath.Join(b.dir, "none")}, "--resume", "nothing to resume")
+	damaged := t.TempDir()
+	write(t, filepath.Join(damaged, dpn.StateFile), []byte("half a state"))
+	fails(t, []string{"train", "--resume", "--out", damaged}, "--resume: cannot resume the run in --out "+damaged,
+		dpn.StateFile, "--overwrite to start again")
 }
 
 // folders covers folders for results.

@@ -420,11 +420,13 @@ func (r *reproduction) showFinished(s reproduce.Settings) error {
 	return r.writeJSON(json.RawMessage(b))
 }
 
+var errDamaged = errors.New("damaged, or not written by dpnbench reproduce; expected --overwrite to start again")
+
 // parseResults reads reproduce.json.
 func parseResults(b []byte) (*reproduced, error) {
 	var version struct{ Format int }
 	if err := json.Unmarshal(b, &version); err != nil {
-		return nil, errors.New("damaged, or not written by dpnbench reproduce")
+		return nil, errDamaged
 	}
 	if f := version.Format; f != resultsFormat { // the first versions wrote none
 		return nil, fmt.Errorf("format %d, expected %d: not written by this version of dpnbench reproduce", f,
@@ -432,7 +434,7 @@ func parseResults(b []byte) (*reproduced, error) {
 	}
 	out := &reproduced{}
 	if err := json.Unmarshal(b, out); err != nil {
-		return nil, errors.New("damaged, or not written by dpnbench reproduce")
+		return nil, errDamaged
 	}
 	have := map[string]bool{"table1": out.Table1 != nil, "law": out.Law != nil, "trained": out.Trained != nil,
 		"poster": out.Poster != nil, "field": out.Field != nil, apart: out.Robust != nil}

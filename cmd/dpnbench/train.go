@@ -159,13 +159,14 @@ func (t *training) resolve(flags *pflag.FlagSet) (dpn.Config, error) {
 	return c, settingError(c.Validate(), flags, from)
 }
 
-// unresumable explains why there is no state to resume.
+// unresumable explains why there is no state to resume, or that it cannot be read.
 func (t *training) unresumable(err error) error {
 	if _, statErr := os.Stat(filepath.Join(t.out, dpn.StateFile)); errors.Is(statErr, os.ErrNotExist) {
 		return fmt.Errorf("--resume: nothing to resume in --out %s: no %s; expected the folder of a run, or the "+
 			"command without --resume to begin one", t.out, dpn.StateFile)
 	}
-	return fmt.Errorf("--resume: nothing to resume in --out %s: %w", t.out, err)
+	return fmt.Errorf("--resume: cannot resume the run in --out %s: %w; expected the file as train wrote it, or "+
+		"--overwrite to start again", t.out, err)
 }
 
 // settingError prefixes an error with the source of the wrong setting: its flag, or from.
