@@ -2,9 +2,13 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"dpnbench/dpn"
 )
 
 // TestProgressLine lays out the line of progress for terminals of several widths.
@@ -98,4 +102,48 @@ func TestProgress(t *testing.T) {
 	none.slow()
 	none.end()
 	none.above(&b, nil)
+}
+
+// TestEpochTable prints the rows of trainings: the last epoch and the one with the lowest validation loss have one,
+// however many epochs were meant to be, and rows are in order.
+func TestEpochTable(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		c    dpn.Config
+		loss []float64
+		want string
+	}{
+		{"few", dpn.Config{Epochs: 4}, []float64{4, 3, 2, 3}, "1 2 3 4"},
+		{"few updates", dpn.Config{Epochs: 600, MaxUpdates: 45}, []float64{5, 4, 3, 2, 1}, "1 2 3 4 5"},
+		{"patience", dpn.Config{Epochs: 500}, []float64{9, 8, 7, 6, 5, 6, 7, 8}, "1 5 8"},
+		{"best in between", dpn.Config{Epochs: 200}, []float64{9, 8, 5, 6, 6, 6, 6, 6, 6, 6}, "1 3 4 8 10"},
+		{"interrupted", dpn.Config{Epochs: 200}, []float64{9, 8}, "1 2"},
+		{"none", dpn.Config{Epochs: 200}, nil, ""},
+	} {
+		out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer out.Close()
+		c.c.Batch = 100
+		e := newEpochTable(newApp(out, out), c.c, 1000)
+		for i, loss := range c.loss {
+			accuracy := 0.5
+			e.add(dpn.Epoch{Epoch: i + 1, ValLoss: &loss, ValAccuracy: &accuracy})
+		}
+		e.flush()
+		b, err := os.ReadFile(out.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rows []string
+		for line := range strings.Lines(string(b)) {
+			if first := strings.Fields(line)[0]; first != "epoch" {
+				rows = append(rows, first)
+			}
+		}
+		if got := strings.Join(rows, " "); got != c.want {
+			t.Errorf("%s: rows of epochs %s, want %s", c.name, got, c.want)
+		}
+	}
 }

@@ -263,9 +263,6 @@ func (t *training) result(ctx context.Context, flags *pflag.FlagSet) (*trainResu
 // is.
 const fewKnown = 200
 
-// mostEpochLines is about the largest number of epochs that have a line each; of more, some have.
-const mostEpochLines = 50
-
 // Bounds of the time between checkpoints: 6 ms and a year.
 const (
 	minMinutes = 1e-4
@@ -318,8 +315,10 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 		t.profile = new(dpn.Profile)
 	}
 	opt := t.fitOptions(c, trained, m.Shape.Samples())
-	opt.Final, opt.Test = true, data.Test
+	epochs := newEpochTable(t.app, c, trained)
+	opt.Final, opt.Test, opt.OnEpoch = true, data.Test, epochs.add
 	res, failed := t.fit(ctx, e, m, data, opt)
+	epochs.flush()
 	if failed == nil && t.rank() > 0 {
 		return nil, nil
 	}
@@ -407,7 +406,6 @@ func (t *training) fitOptions(c dpn.Config, samples int, noun string) dpn.FitOpt
 	for i, name := range stale {
 		stale[i] = filepath.Join(t.out, name)
 	}
-	epochs := &epochTable{app: t.app, steps: c.Steps, best: math.Inf(1)}
 	line := &trainLine{progress: t.progress, settings: c, samples: samples, noun: noun}
 	return dpn.FitOptions{Validation: t.validate, Dir: t.out, Resume: t.resume, Stale: stale, Log: t.log(),
 		CheckpointUpdates:  t.every,
@@ -416,12 +414,6 @@ func (t *training) fitOptions(c dpn.Config, samples int, noun string) dpn.FitOpt
 		OnFinal:            func() { t.phase("evaluate") },
 		OnEM:               t.laterPhase("EM"),
 		OnPrepare:          t.laterPhase("denoise"),
-		OnEpoch: func(h dpn.Epoch) {
-			if stride := (c.Epochs + mostEpochLines - 1) / mostEpochLines; h.Epoch%stride == 0 ||
-				h.Epoch == c.Epochs || h.Epoch == 1 {
-				epochs.add(h)
-			}
-		},
 		OnSave: func(epochs, updates int) {
 			t.afterInterrupt = fmt.Sprintf(": %s and %s are saved, continue with: %s", format.Count(epochs, "epoch"),
 				format.Count(updates, "update"), t.again())

@@ -10,15 +10,63 @@ import (
 	"dpnbench/internal/format"
 )
 
-// epochTable prints a row for each epoch. On a terminal, a validation loss below those before has a colour.
+// mostEpochLines is about the largest number of epochs that have a line each; of more, some have.
+const mostEpochLines = 50
+
+// epochTable prints a row for each epoch, or for each stride of many, always with the last one and the one whose
+// model is kept. On a terminal, a validation loss below those before has a colour.
 type epochTable struct {
 	*app
 	steps  int // of the ascent
+	stride int
 	headed bool
-	best   float64 // validation loss
+	lowest float64    // validation loss
+	best   *dpn.Epoch // of that loss, if it has no row yet
+	latest *dpn.Epoch // if it has no row yet
 }
 
+// newEpochTable is a table for the training of a network on so many samples.
+func newEpochTable(a *app, c dpn.Config, samples int) *epochTable {
+	n := c.Epochs
+	if c.MaxUpdates > 0 {
+		n = min(n, epochsOf(c.MaxUpdates, c.Batch, samples))
+	}
+	return &epochTable{app: a, steps: c.Steps, stride: (n + mostEpochLines - 1) / mostEpochLines, lowest: math.Inf(1)}
+}
+
+// epochsOf returns the number of epochs in which so many updates are made.
+func epochsOf(updates, batch, samples int) int {
+	each := (samples + batch - 1) / batch
+	return (updates + each - 1) / each
+}
+
+// add takes an epoch, and prints rows if it is the turn of this one.
 func (e *epochTable) add(h dpn.Epoch) {
+	if e.latest = &h; h.ValLoss != nil && *h.ValLoss < e.lowest {
+		e.lowest, e.best = *h.ValLoss, &h
+	}
+	if h.Epoch == 1 || h.Epoch%e.stride == 0 {
+		e.flush()
+	}
+}
+
+// flush prints the rows of the best epoch and of the last one, unless they have been printed.
+func (e *epochTable) flush() {
+	if e.best != nil && e.best != e.latest {
+		e.row(*e.best, good)
+	}
+	if e.latest != nil {
+		c := plain
+		if e.best == e.latest {
+			c = good
+		}
+		e.row(*e.latest, c)
+	}
+	e.best, e.latest = nil, nil
+}
+
+// row prints the row of an epoch, whose validation loss has a tone.
+func (e *epochTable) row(h dpn.Epoch, loss tone) {
 	if e.quiet || e.json == "-" {
 		return
 	}
@@ -29,11 +77,7 @@ func (e *epochTable) add(h dpn.Epoch) {
 	columns := []column{{"epoch", fmt.Sprint(h.Epoch), plain}, {"train loss", fmt.Sprintf("%.4f", h.TrainLoss), plain},
 		{"accuracy", fmt.Sprintf("%.2f%%", 100*h.TrainAccuracy), plain}}
 	if h.ValLoss != nil {
-		c := plain
-		if *h.ValLoss < e.best {
-			c, e.best = good, *h.ValLoss
-		}
-		columns = append(columns, column{"val loss", fmt.Sprintf("%.4f", *h.ValLoss), c},
+		columns = append(columns, column{"val loss", fmt.Sprintf("%.4f", *h.ValLoss), loss},
 			column{"accuracy", fmt.Sprintf("%.2f%%", 100**h.ValAccuracy), plain})
 	}
 	if e.steps > 0 {
@@ -81,8 +125,7 @@ type trainLine struct {
 
 // step is told of each update.
 func (l *trainLine) step(done, all int, loss float64) {
-	each := (l.samples + l.settings.Batch - 1) / l.settings.Batch // updates of an epoch
-	epoch := (done-1)/each + 1
+	epoch := epochsOf(done, l.settings.Batch, l.samples)
 	if l.report == nil {
 		l.loss.Store(math.Float64bits(loss))
 		l.report = l.begin(phase{first: done - 1, detail: func(rate float64) string {
@@ -92,7 +135,7 @@ func (l *trainLine) step(done, all int, loss float64) {
 	}
 	if epoch != l.epoch {
 		l.epoch = epoch
-		l.rename(fmt.Sprintf("epoch %d of %d", epoch, l.settings.Epochs))
+		l.rename(fmt.Sprintf("epoch %d of %d", epoch, epochsOf(all, l.settings.Batch, l.samples)))
 	}
 	before := math.Float64frombits(l.loss.Load())
 	l.loss.Store(math.Float64bits(before + (loss-before)/20))
