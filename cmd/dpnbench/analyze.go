@@ -112,7 +112,7 @@ func (z *analysis) run(ctx context.Context, flags *pflag.FlagSet) error {
 		return err
 	}
 	if z.out == "" {
-		z.out = filepath.Join(filepath.Dir(z.model.path), "analysis")
+		z.out = filepath.Join(filepath.Dir(z.model.path), analysisFolder)
 	}
 	files := z.model.files(z.app, m, &z.data, flags)
 	files.Folder("--out", z.out, output.Names(analysisFiles()...), numbersFile)

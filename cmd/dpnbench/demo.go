@@ -25,7 +25,8 @@ func demoCommand(a *app) *cobra.Command {
 		Short: "Check, train and analyse on the built-in digits",
 		Long: `A complete run on the built-in digits, without download, in under two minutes: check the kernels,
 train a network, evaluate it, and measure how it separates the classes, with an HTML report. An
-earlier demo in the same folder is replaced.`,
+earlier demo in the same folder is replaced; what other commands have made there of its network
+stays, and a warning names it if the new network is another.`,
 		Example: `  dpnbench demo
   dpnbench demo --out /tmp/demo --json -`,
 		Args: noArgs,
@@ -43,7 +44,7 @@ const demoFile = "demo.json"
 
 func (a *app) demo(ctx context.Context, out string) error {
 	start := time.Now()
-	marker, folder := filepath.Join(out, demoFile), filepath.Join(out, "analysis")
+	marker, folder := filepath.Join(out, demoFile), filepath.Join(out, analysisFolder)
 	files := a.files()
 	files.Folder("--out", out, output.Names(append(slices.Clone(runFiles), demoFile)...), demoFile)
 	files.Folder("--out", folder, output.Names(analysisFiles()...), "")

@@ -128,7 +128,7 @@ func (d *denoising) run(ctx context.Context, flags *pflag.FlagSet) error {
 		return fmt.Errorf("--model %s: %w", d.model.path, err)
 	}
 	if d.out == "" {
-		d.out = filepath.Join(filepath.Dir(d.model.path), "denoised")
+		d.out = filepath.Join(filepath.Dir(d.model.path), denoisedFolder)
 	}
 	files := d.model.files(d.app, m, &d.data, flags)
 	own := []string{denoiseFile}

@@ -78,7 +78,7 @@ func (x *exporting) run(flags *pflag.FlagSet) error {
 	files.Input("--model", x.model.path)
 	if x.format == "pytorch" {
 		if x.out == "" {
-			x.out = filepath.Join(filepath.Dir(x.model.path), "pytorch")
+			x.out = filepath.Join(filepath.Dir(x.model.path), pytorchFolder)
 		}
 		names := []string{exchange.ModuleFile, exchange.TensorFile}
 		files.Folder("--out", x.out, output.Names(names...), "")
@@ -87,7 +87,7 @@ func (x *exporting) run(flags *pflag.FlagSet) error {
 		}
 	} else {
 		if x.out == "" {
-			x.out = strings.TrimSuffix(x.model.path, ".safetensors") + "." + x.format
+			x.out = exportedFile(x.model.path, x.format)
 		}
 		files.Output("--out", x.out)
 		r.Files = []string{x.out}
@@ -103,6 +103,11 @@ func (x *exporting) run(flags *pflag.FlagSet) error {
 	}
 	x.printf("%s written (%s)\n", strings.Join(r.Files, " and "), format.Count(r.Parameters, "parameter"))
 	return x.writeJSON(r)
+}
+
+// exportedFile is the default file of an export, beside the model.
+func exportedFile(model, format string) string {
+	return strings.TrimSuffix(model, ".safetensors") + "." + format
 }
 
 // write writes the files.

@@ -144,7 +144,7 @@ func (s *sampling) run(ctx context.Context, flags *pflag.FlagSet) error {
 		return err
 	}
 	if s.out == "" {
-		s.out = filepath.Join(filepath.Dir(s.model.path), "samples")
+		s.out = filepath.Join(filepath.Dir(s.model.path), samplesFolder)
 	}
 	files := s.model.files(s.app, m, &s.data, flags)
 	files.Folder("--out", s.out, output.Names(append(figureFiles("samples"), "samples.npy", "samples.json")...),

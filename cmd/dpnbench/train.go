@@ -316,9 +316,11 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 	}
 	opt := t.fitOptions(c, trained, m.Shape.Samples())
 	epochs := newEpochTable(t.app, c, trained)
+	stays := t.madeEarlier()
 	opt.Final, opt.Test, opt.OnEpoch = true, data.Test, epochs.add
 	res, failed := t.fit(ctx, e, m, data, opt)
 	epochs.flush()
+	stays.warn(t)
 	if failed == nil && t.rank() > 0 {
 		return nil, nil
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -175,8 +176,8 @@ func TestPath(t *testing.T) {
 	// An existing run is overwritten only on request.
 	fails(t, with(append([]string{"train"}, small...), "--data", data, "--out", out), "--out",
 		"holds the model.safetensors")
-	succeed(t, with(append([]string{"train"}, small...), "--data", data, "--out", out, "--overwrite", "--seed",
-		"3", "--quiet")...)
+	over := with(append([]string{"train"}, small...), "--data", data, "--out", out, "--overwrite", "--quiet", "--seed")
+	succeed(t, with(over, "3")...)
 	// The saved settings repeat the run.
 	again := filepath.Join(dir, "again")
 	succeed(t, "train", "--config", filepath.Join(out, dpn.ConfigFile), "--out", again, "--json", js, "--quiet")
@@ -184,6 +185,42 @@ func TestPath(t *testing.T) {
 	load(t, js, &r)
 	if r.WeightsSHA256 != want {
 		t.Errorf("the saved settings gave weights %s, first %s", r.WeightsSHA256, want)
+	}
+	resultsStay(t, out, over)
+}
+
+// resultsStay trains by a command that overwrites the run in out and ends with --seed: results that other commands have
+// made of its model stay, and are named if the new model is another. The run has seed 3.
+func resultsStay(t *testing.T, out string, over []string) {
+	var exports []string
+	for _, name := range []string{dpn.ModelFile, dpn.LastFile} {
+		for _, format := range exportFormats {
+			succeed(t, "export", "--model", filepath.Join(out, name), "--format", format, "--quiet")
+		}
+	}
+	list, err := os.ReadDir(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range list {
+		if !slices.Contains(runFiles, f.Name()) && f.Name() != analysisFolder {
+			exports = append(exports, f.Name())
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(out, analysisFolder), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	succeed(t, with(over, "3")...) // the same model again
+	_, errs, status := dpnbench(t, with(over, "4")...)
+	for _, name := range append(exports, analysisFolder) {
+		if status != exitDone || len(exports) != 5 || !strings.HasPrefix(errs, "dpnbench: warning: --out "+out+": ") ||
+			!strings.Contains(errs, " "+name) {
+			t.Errorf("status %d, %q for a folder with %s", status, errs, name)
+		}
+	}
+	if stays := (&training{app: newApp(os.Stdout, os.Stderr), out: out, demo: true}).madeEarlier(); len(
+		stays.names) != 5 {
+		t.Errorf("in the folder of demo, which replaces the analysis, %q stay", stays.names)
 	}
 }
 

@@ -69,7 +69,8 @@ func (t *training) command() *cobra.Command {
 	f.StringVar(&t.config, "config", "", "TOML `FILE` with settings, instead of --preset")
 	f.StringVar(&t.out, "out", "", "`FOLDER` for the results")
 	f.BoolVar(&t.resume, "resume", false, "continue where the run in the folder of --out was saved last")
-	f.BoolVar(&t.overwrite, "overwrite", false, "replace an earlier run in the folder of --out")
+	f.BoolVar(&t.overwrite, "overwrite", false, "replace an earlier run in the folder of --out; what other commands "+
+		"have made there of its model stays, and a warning names it")
 	f.IntVar(&t.every, "checkpoint-every", 0, "save the run after `N` updates, also within an epoch; 0: never")
 	f.Float64Var(&t.minutes, "checkpoint-minutes", defaultMinutes, "save the run after `M` minutes, also within an "+
 		"epoch; 0: never")

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"dpnbench/dataset/source"
 	"dpnbench/dpn"
@@ -117,4 +118,70 @@ func (t *training) openOut() (release func(), err error) {
 			"MPI and the right --mpi (see srun --mpi=list)", err, n)
 	}
 	return release, err
+}
+
+// Folders beside a model in which other commands put their results by default.
+const (
+	analysisFolder    = "analysis"
+	denoisedFolder    = "denoised"
+	pytorchFolder     = "pytorch"
+	samplesFolder     = "samples"
+	uncertaintyFolder = "uncertainty"
+)
+
+// besideModel lists these folders, and the files of export, of both models of a run.
+func besideModel() []string {
+	list := []string{analysisFolder, denoisedFolder, pytorchFolder, samplesFolder, uncertaintyFolder}
+	for _, model := range []string{dpn.ModelFile, dpn.LastFile} {
+		for _, format := range exportFormats[1:] { // pytorch is a folder
+			list = append(list, exportedFile(model, format))
+		}
+	}
+	return list
+}
+
+// madeOf are results in the folder of a run that were made of the model that it had.
+type madeOf struct {
+	names   []string
+	weights string // SHA-256 of the model's; empty: it cannot be read
+}
+
+// madeEarlier returns the results in the folder before training replaces the model.
+func (t *training) madeEarlier() madeOf {
+	var stays madeOf
+	if t.rank() > 0 {
+		return stays
+	}
+	for _, name := range besideModel() {
+		if name == analysisFolder && t.demo { // which demo replaces
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(t.out, name)); err == nil {
+			stays.names = append(stays.names, name)
+		}
+	}
+	if len(stays.names) > 0 {
+		stays.weights = t.keptWeights()
+	}
+	return stays
+}
+
+// keptWeights returns the SHA-256 of the weights of the model in the folder, or nothing.
+func (t *training) keptWeights() string {
+	m, err := dpn.Load(filepath.Join(t.out, dpn.ModelFile))
+	if err != nil {
+		return ""
+	}
+	return m.WeightsSHA256()
+}
+
+// warn says which results do not belong to the model that is in the folder now.
+func (stays madeOf) warn(t *training) {
+	if len(stays.names) == 0 {
+		return
+	}
+	if now := t.keptWeights(); now != "" && now != stays.weights {
+		t.log().Warn(fmt.Sprintf("--out %s: still holds what was made of an earlier model: %s; make it again, or "+
+			"remove it", t.out, strings.Join(stays.names, ", ")))
+	}
 }

@@ -115,7 +115,7 @@ func (u *uncertainty) run(ctx context.Context, flags *pflag.FlagSet) error {
 		u.oodData = []string{"digits"}
 	}
 	if u.out == "" {
-		u.out = filepath.Join(filepath.Dir(u.model.path), "uncertainty")
+		u.out = filepath.Join(filepath.Dir(u.model.path), uncertaintyFolder)
 	}
 	files := u.model.files(u.app, m, &u.data, flags)
 	for _, spec := range u.oodData {
