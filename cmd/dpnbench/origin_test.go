@@ -36,7 +36,7 @@ func TestDataOfTheModel(t *testing.T) {
 	}
 	idx(t, "images", 50)
 	_, errs, status := dpnbench(t, "eval", "--model", model)
-	if status != exitDone || !strings.Contains(errs, "images differ") || !strings.Contains(errs, "data=images") {
+	if status != exitDone || !strings.Contains(errs, "images differ") || !strings.Contains(errs, "data images") {
 		t.Errorf("other images of the same name: status %d, standard error %q", status, errs)
 	}
 	if err := os.RemoveAll("images"); err != nil {
