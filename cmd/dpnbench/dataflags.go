@@ -152,6 +152,9 @@ func openData(ctx context.Context, c dpn.Config, train bool, m *dpn.Model) (*dat
 		return nil, ctx.Err()
 	}
 	if err != nil {
+		if errors.As(err, new(*source.NoTestError)) {
+			return nil, fmt.Errorf("--data: %w", err)
+		}
 		return nil, sourceError("--data", err)
 	}
 	return data, nil
@@ -183,6 +186,37 @@ func likeModel(opt *source.Options, m *dpn.Model) {
 	}
 }
 
+// likeSamples returns how samples are read for a model, without the columns drop of a table.
+func likeSamples(m *dpn.Model, drop string) (source.Options, error) {
+	opt := source.Options{Seed: m.Config.DataSeed, Memory: sysinfo.AvailableMemory()}
+	likeModel(&opt, m)
+	var err error
+	if opt.Drop, err = source.Columns(drop); err != nil {
+		return opt, fmt.Errorf("--drop %w", err)
+	}
+	return opt, nil
+}
+
+// samplesRead returns why the samples of a flag cannot be read, which err says, or are none for the model; nil if they
+// are. The flag is empty if files follow the flags. It says on standard error what was left out of them.
+func (a *app) samplesRead(ctx context.Context, flag string, m *dpn.Model, data *dataset.Data, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return sourceError(flag, err)
+	}
+	for _, note := range data.Notes {
+		if !a.quiet {
+			fmt.Fprint(a.errs(), safe("%s: %s\n", data.Name, note))
+		}
+	}
+	if err := m.CheckSet(data.Test); err != nil {
+		return fmt.Errorf("%s: %w", strings.TrimSpace(flag+" "+data.Name), err)
+	}
+	return nil
+}
+
 // noteData prints what was left out of data, or read otherwise than one may think.
 func (a *app) noteData(data *dataset.Data) {
 	for _, note := range data.Notes {
@@ -190,11 +224,13 @@ func (a *app) noteData(data *dataset.Data) {
 	}
 }
 
+// takeTest says how data get test samples, to commands that evaluate a model.
+const takeTest = "--test-share; 1 takes all"
+
 // needTest refuses data without test samples.
 func needTest(data *dataset.Data) error {
 	if data.Test == nil {
-		return fmt.Errorf("--data %s: has no test samples, expected some to evaluate on (--test-share; 1 takes all)",
-			data.Name)
+		return fmt.Errorf("--data %s: has no test samples, expected some to evaluate on (%s)", data.Name, takeTest)
 	}
 	return nil
 }
@@ -230,6 +266,9 @@ func (a *app) openModelData(ctx context.Context, m *dpn.Model, path string, d *d
 	c.Data = nearModel(c.Data, m.DataFolder(), flags)
 	a.dataPhase(c.Data)
 	if data, err = openData(ctx, c, train, m); err != nil {
+		if errors.As(err, new(*source.NoTestError)) && flags.Lookup("test-share") != nil {
+			err = fmt.Errorf("%w, expected some to evaluate on (%s)", err, takeTest)
+		}
 		if !flags.Changed("data") && ctx.Err() == nil && len(m.Assumed) == 0 {
 			err = fmt.Errorf("%w; the name %q comes from the model %s, expected other samples by --data", err,
 				m.Config.Data, path)

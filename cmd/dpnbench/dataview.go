@@ -72,7 +72,8 @@ func convertCommand(a *app) *cobra.Command {
 		Short: "Write a data set as an NPZ file",
 		Long: `Read a data set and write what was read as an NPZ file, which --data and numpy.load read: x_train,
 y_train, x_test and y_test (images as uint8, channels last; vectors as float32; labels as uint16,
-the numbers of the classes), class_names and feature_names.`,
+the numbers of the classes), class_names and feature_names. With --test-share 1 all samples are test
+samples.`,
 		Example: `  dpnbench data convert photos --size 32x32 --test-share 0.2 --out photos.npz
   dpnbench train --data photos.npz`,
 		Args: oneSpec("data convert"), ValidArgsFunction: dataArgument,
@@ -89,7 +90,7 @@ func (v *dataView) open(ctx context.Context, spec string) (*dataset.Data, error)
 	if err != nil {
 		return nil, err
 	}
-	opt.Memory = sysinfo.AvailableMemory()
+	opt.Memory, opt.AnySplit = sysinfo.AvailableMemory(), true
 	d, err := source.OpenContext(ctx, spec, opt)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()

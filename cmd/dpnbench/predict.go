@@ -199,26 +199,14 @@ func (p *predicting) samples(ctx context.Context, m *dpn.Model, in io.Reader) (*
 		p.data = []string{data.Name}
 		return data.Test, nil, needTest(data)
 	}
-	opt := source.Options{Seed: m.Config.DataSeed, Memory: sysinfo.AvailableMemory(), Format: p.format, Label: p.label}
-	likeModel(&opt, m)
-	var err error
-	if opt.Drop, err = source.Columns(cmp.Or(p.drop, m.Config.Drop)); err != nil {
-		return nil, nil, fmt.Errorf("--drop %w", err)
-	}
-	data, names, err := source.OpenSamples(ctx, p.data, in, m.Shape, opt)
-	if ctx.Err() != nil {
-		return nil, nil, ctx.Err()
-	}
+	opt, err := likeSamples(m, cmp.Or(p.drop, m.Config.Drop))
 	if err != nil {
-		return nil, nil, sourceError(p.flag, err)
+		return nil, nil, err
 	}
-	for _, note := range data.Notes {
-		if !p.quiet {
-			fmt.Fprint(p.errs(), safe("%s: %s\n", data.Name, note))
-		}
-	}
-	if err := m.CheckSet(data.Test); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", strings.TrimSpace(p.flag+" "+data.Name), err)
+	opt.Format, opt.Label = p.format, p.label
+	data, names, err := source.OpenSamples(ctx, p.data, in, m.Shape, opt)
+	if err := p.samplesRead(ctx, p.flag, m, data, err); err != nil {
+		return nil, nil, err
 	}
 	return data.Test, names, nil
 }

@@ -146,8 +146,9 @@ func (r *reproduction) run(ctx context.Context, flags *pflag.FlagSet, what strin
 	if err != nil {
 		return err
 	}
-	if err := needTest(data); err != nil {
-		return err
+	if data.Test == nil {
+		return fmt.Errorf("--data %s: has no test samples, expected some to evaluate on (--test-share 0.2 takes some)",
+			data.Name)
 	}
 	if err := data.Shape().NeedImages("reproduce"); err != nil {
 		return fmt.Errorf("--data %s: %w", data.Name, err)

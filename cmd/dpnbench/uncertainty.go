@@ -15,7 +15,6 @@ import (
 	"dpnbench/engine"
 	"dpnbench/internal/format"
 	"dpnbench/internal/output"
-	"dpnbench/internal/sysinfo"
 	"dpnbench/plot"
 	"dpnbench/report"
 
@@ -30,14 +29,17 @@ images, and whether its probabilities are calibrated. The scores:
 The out-of-distribution images are uniform noise; the inverted test images; the test images
 rotated by 90 degrees (some of which, such as zeros, still look right); and images of other
 sources: those of --ood-data, or else the built-in digits, unless the model was trained on them.
-Images of another size are resized, and all are normalised as the model's training images were. For
-vectors they are uniform noise, and vectors of which every feature is taken from another sample.
+--ood-data takes what predict reads, with or without labels: the test samples or, of what has none,
+all, at most as many as the model's data have. Images of another size or colour are converted, and
+all are normalised as the model's training images were. For vectors they are uniform noise, and
+vectors of which every feature is taken from another sample.
 
 The output lists the AUROC (1: perfect separation, 0.5: chance); the FPR, the fraction of unknown
 images accepted at the threshold that accepts 95%% of the known ones (both with half the width of
 the 95%% interval); the expected calibration error before and after temperature scaling; and which
 score to use for which purpose. Scores are selected, and the temperature is fitted, on the
-validation images of the training and training images of --ood-data, never on test images. The
+validation images of the training and training images of --ood-data (of what has test images, too),
+never on test images. The
 folder of --out (default: "uncertainty" beside the model) gets
 
   report.html        a self-contained page: summary, tables, all figures
@@ -62,7 +64,7 @@ func uncertaintyCommand(a *app) *cobra.Command {
 	u.model.add(c, "steps")
 	f := c.Flags()
 	f.StringSliceVar(&u.oodData, "ood-data", nil,
-		"`SOURCES` of other images: digits, mnist, fashion-mnist, files or folders, separated by commas")
+		"`SOURCES` of unknown samples: digits, mnist, fashion-mnist, files or folders, separated by commas")
 	f.Uint64Var(&u.seed, "seed", 1, "random `SEED` of the noise")
 	f.StringVar(&u.out, "out", "", "`FOLDER` for page, numbers and figures")
 	return c
@@ -177,8 +179,8 @@ func (u *uncertainty) checkSources() error {
 	return nil
 }
 
-// others sets the images of the other sources: of each at most as many as there are test images, and different ones
-// to select scores with.
+// others sets the images of the other sources: of each at most as many as there are test images, and of those with
+// two splits different ones to select scores with.
 func (u *uncertainty) others(ctx context.Context, m *dpn.Model, test *dataset.Set,
 	opt *study.UncertaintyOptions) error {
 	files := 0
@@ -188,7 +190,7 @@ func (u *uncertainty) others(ctx context.Context, m *dpn.Model, test *dataset.Se
 			files++
 			o.name = otherName(files)
 		}
-		if err := o.open(ctx, test); err != nil {
+		if err := o.open(ctx, u.app, test); err != nil {
 			return err
 		}
 		opt.Others = append(opt.Others, *o.test)
@@ -214,56 +216,37 @@ type otherSource struct {
 	test, choosing *study.Unknown // choosing is nil without training images
 }
 
-// open reads the images, at most as many as test has. They must be others.
-func (o *otherSource) open(ctx context.Context, test *dataset.Set) error {
+// open reads the images as predict does, at most as many as test has. They must be others.
+func (o *otherSource) open(ctx context.Context, a *app, test *dataset.Set) error {
 	m := o.model
 	own := fmt.Errorf("--ood-data %s: is the model's own data, expected another source", o.spec)
 	if o.spec == m.Config.Data {
 		return own
 	}
-	opt := source.Options{Seed: m.Config.DataSeed, Memory: sysinfo.AvailableMemory()}
-	if o.spec == "digits" {
-		opt.TrainSize, opt.TestSize = mostOther, test.Len()
-	}
-	d, err := source.OpenContext(ctx, o.spec, opt)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
+	opt, err := likeSamples(m, m.Config.Drop)
 	if err != nil {
-		return sourceError("--ood-data", err)
+		return err
 	}
-	if err := needTest(d); err != nil {
-		return fmt.Errorf("--ood-%s", strings.TrimPrefix(err.Error(), "--"))
-	}
-	if d.Test.Shape != m.Shape && (!m.Shape.IsImage() || d.Test.Channels != m.Shape.Channels) {
-		return fmt.Errorf("--ood-data %s: samples of %v, the model expects %v", o.spec, d.Test.Shape, m.Shape)
+	opt.TrainSize, opt.TestSize = mostOther, test.Len()
+	d, before, err := source.OpenOther(ctx, o.spec, m.Shape, opt)
+	if err := a.samplesRead(ctx, "--ood-data", m, d, err); err != nil {
+		return err
 	}
 	if n := min(d.Test.Len(), test.Len()); sameSamples(d.Test.Slice(0, n), test.Slice(0, n)) {
 		return own
 	}
-	if o.test, err = o.part(d, d.Test, test.Len()); err != nil || d.Train == nil {
-		return err
-	}
-	o.choosing, err = o.part(d, d.Train, mostOther)
-	return err
-}
-
-// part returns the first samples of s, a part of d, in the model's shape.
-func (o *otherSource) part(d *dataset.Data, s *dataset.Set, most int) (*study.Unknown, error) {
-	meaning := s.Samples() + " of another source, " + source.Title(d.Name)
+	meaning := m.Shape.Samples() + " of another source, " + source.Title(d.Name)
 	if o.spec == "digits" {
 		meaning = "the built-in digits"
 	}
-	s = s.Slice(0, min(most, s.Len()))
-	if shape := o.model.Shape; s.Shape != shape {
-		meaning += fmt.Sprintf(", resized from %d x %d", s.Rows, s.Cols)
-		var err error
-		if s, err = s.Resize(shape.Rows, shape.Cols); err != nil {
-			return nil, fmt.Errorf("--ood-data %s: %w", o.spec, err)
-		}
+	if before != "" {
+		meaning += ", converted from " + before
 	}
-	s.Labels = nil // which are not used and may be unknown to the model
-	return &study.Unknown{Name: o.name, Meaning: meaning, Images: s}, nil
+	o.test = &study.Unknown{Name: o.name, Meaning: meaning, Images: d.Test}
+	if d.Train != nil {
+		o.choosing = &study.Unknown{Name: o.name, Meaning: meaning, Images: d.Train}
+	}
+	return nil
 }
 
 // measure measures a model, prints the tables and writes the results. If writing fails, it returns the

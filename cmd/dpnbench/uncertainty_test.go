@@ -132,8 +132,8 @@ func TestUncertainty(t *testing.T) {
 		t.Fatal(err)
 	}
 	webtest.Check(t, string(page))
-	if !strings.Contains(string(page), "resized from 4 x 4") {
-		t.Error("the page does not say that images were resized")
+	if !strings.Contains(string(page), "converted from 4 x 4 grey") {
+		t.Error("the page does not say that images were converted")
 	}
 	figures := func(want ...string) {
 		t.Helper()

@@ -92,7 +92,7 @@ func readRoles(name string, of map[role]string, open opener, opt Options) (*cont
 		if err != nil {
 			return nil, err
 		}
-		if y := of[role{split.name, labelsOf}]; y != "" {
+		if y := of[role{split.name, labelsOf}]; y != "" && !opt.unlabelled && opt.Label != noLabel {
 			if err := p.readLabels(y, open); err != nil {
 				return nil, err
 			}

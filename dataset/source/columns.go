@@ -72,6 +72,16 @@ func (c *columns) skip(first []string) ([]int, error) {
 	return c.dropped, err
 }
 
+// skipLabels is skip with the column of the labels, which may hold anything.
+func (c *columns) skipLabels(first []string) ([]int, error) {
+	list, err := c.skip(first)
+	if err == nil && c.at >= 0 {
+		list = append(slices.Clone(list), c.at)
+		c.at, c.guessed = -1, false
+	}
+	return list, err
+}
+
 // header returns the names, in lower case, of the columns that are no features, by which a header is told.
 func (c *columns) header() []string {
 	names := slices.Clone(array.LabelNames)

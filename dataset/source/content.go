@@ -31,6 +31,7 @@ type part struct {
 	texts  []string  // labels that are names
 	total  int       // samples of the file, if only the first of them are here
 	notes  []string  // what a user should know of it
+	before string    // the shape of images that were converted to another; empty: they were not
 }
 
 // leftOut says that files, arrays or columns are not used; none without names.
@@ -47,6 +48,21 @@ func leftOut(what string, names []string, why string) []string {
 // note is leftOut for a part.
 func (p *part) note(what string, names []string, why string) {
 	p.notes = append(p.notes, leftOut(what, names, why)...)
+}
+
+// keep keeps the first n samples, all with n = 0, without labels. p may be nil.
+func (p *part) keep(n int) {
+	if p == nil {
+		return
+	}
+	p.labels, p.texts = nil, nil
+	switch {
+	case n == 0 || n >= p.size():
+	case p.IsImage():
+		p.pixels = p.pixels[:n*p.Shape.Len()]
+	default:
+		p.values = p.values[:n*p.Shape.Len()]
+	}
 }
 
 // size returns the number of samples.
@@ -108,14 +124,14 @@ func (c *content) data(opt Options) (*dataset.Data, error) {
 		}
 		d.Norm = dataset.NormalizationOf(d.Train)
 	}
-	if !opt.TestOnly && c.train == nil {
+	if !opt.TestOnly && !opt.AnySplit && c.train == nil {
 		if opt.TestShare == 1 {
 			return nil, fmt.Errorf("%s: no training samples are left: expected a --test-share below 1", c.name)
 		}
 		return nil, fmt.Errorf("%s: no training samples", c.name)
 	}
 	if opt.TestOnly && c.test == nil {
-		return nil, fmt.Errorf("%s: no test samples: expected files of them, or --test-share (1 takes all)", c.name)
+		return nil, &NoTestError{c.name}
 	}
 	if c.test != nil {
 		if d.Test, err = c.test.set("test", opt.TestSize); err != nil {
@@ -156,6 +172,11 @@ func (c *content) sameFeatures(model []string) error {
 	}
 	return nil
 }
+
+// NoTestError reports that Options asks for the test samples of a data set that has none.
+type NoTestError struct{ Name string }
+
+func (e *NoTestError) Error() string { return e.Name + ": no test samples" }
 
 // labelError reports labels that a model does not know.
 type labelError struct{ error }

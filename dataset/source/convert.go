@@ -65,6 +65,7 @@ func (p *part) convert(opt Options) error {
 			return err
 		}
 	}
+	before := p.Shape
 	if opt.Channels > 0 && opt.Channels != p.Channels {
 		p.recolour(opt.Channels)
 	}
@@ -76,6 +77,9 @@ func (p *part) convert(opt Options) error {
 		}
 		p.pixels, p.Rows, p.Cols = small.Pixels, opt.Rows, opt.Cols
 	}
+	if p.Shape != before {
+		p.before = before.String()
+	}
 	return nil
 }
 
@@ -85,6 +89,8 @@ func (p *part) image(opt Options) error {
 	dimensions := p.grid.Rows > 0
 	if dimensions {
 		shape = p.grid.Shape
+	} else if opt.Shape.Len() > 0 && shape.Len() != p.Features {
+		return fmt.Errorf("%s: vectors of %v, the model expects images of %v", p.file, p.Shape, opt.Shape)
 	} else if opt.Rows == 0 || shape.Len() != p.Features {
 		return fmt.Errorf("%s: vectors of %d features are no images: expected a size of that many pixels", p.file,
 			p.Features)

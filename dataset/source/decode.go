@@ -22,6 +22,7 @@ const mostPixels = 1 << 26
 type decoded struct {
 	rows, cols, channels int
 	pixels               []byte
+	before               string // as in part
 }
 
 // decode decodes a PNG, JPEG, GIF (its first frame), BMP or WebP file of at most most pixels, turned as its EXIF

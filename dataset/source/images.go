@@ -296,15 +296,18 @@ func decodeAll(dir string, files []imageFile, opt Options) (*part, error) {
 
 // together makes a part of images: grey if all are.
 func together(dir string, files []imageFile, images []*decoded) (*part, error) {
-	first, channels := images[0], 1
+	first, channels, before := images[0], 1, images[0].before
 	for i, x := range images {
 		channels = max(channels, x.channels)
+		if x.before != before {
+			before = "various shapes"
+		}
 		if x.rows != first.rows || x.cols != first.cols {
 			return nil, fmt.Errorf("%s: %d x %d pixels, expected %d x %d as in %s, or a --size for all", files[i].path,
 				x.rows, x.cols, first.rows, first.cols, files[0].path)
 		}
 	}
-	p := &part{file: dir, Shape: dataset.Shape{Rows: first.rows, Cols: first.cols, Channels: channels}}
+	p := &part{file: dir, Shape: dataset.Shape{Rows: first.rows, Cols: first.cols, Channels: channels}, before: before}
 	p.pixels = make([]byte, 0, len(images)*p.Shape.Len())
 	for i, x := range images {
 		for range channels / x.channels {
@@ -340,5 +343,5 @@ func (f *imageFile) read(opt Options) (*decoded, error) {
 	if err := p.convert(opt); err != nil {
 		return nil, err
 	}
-	return &decoded{p.Rows, p.Cols, p.Channels, p.pixels}, nil
+	return &decoded{p.Rows, p.Cols, p.Channels, p.pixels, p.before}, nil
 }

@@ -141,6 +141,9 @@ func idxRoles(dir string, opt Options) (map[role]string, error) {
 			continue
 		}
 		path, err := findIDX(dir, f.name)
+		if err != nil && opt.AnySplit {
+			continue
+		}
 		if err != nil && f.split == testSplit && first != testImages {
 			path, err = filepath.Join(dir, f.name), nil // missed once the training images are read
 		}

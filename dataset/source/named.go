@@ -90,6 +90,7 @@ func Found(name string) bool {
 
 // readNamed reads a named data set from the first folder that has files of it.
 func readNamed(name string, opt Options) (*content, error) {
+	opt.AnySplit = false // half of it is a download that was interrupted
 	var looked []string
 	for _, p := range placesOf(name) {
 		if p.dir != "" && holdsIDX(p.dir) {

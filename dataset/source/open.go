@@ -50,12 +50,17 @@ type Options struct {
 	// TestShare is the share of each class of the training samples that becomes the test samples; 1: all samples do.
 	TestShare float64
 
+	// AnySplit takes what has only test samples, too: Data.Train is nil then. Otherwise it must have training samples,
+	// and MNIST's files must all be there.
+	AnySplit bool
+
 	// Rows and Cols, if set, are the size to which images are scaled, and Channels, 1 or 3, what they
 	// become. Rows of a table with as many levels become images.
 	Rows, Cols, Channels int
 
-	either bool            // one split will do
-	ctx    context.Context // nil: never ends
+	either     bool            // one split will do
+	unlabelled bool            // labels do not matter: they are not read
+	ctx        context.Context // nil: never ends
 }
 
 // maxDigits bounds what Open draws for a split: 1000 times MNIST's test set, 7.8 GB.

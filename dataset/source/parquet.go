@@ -216,6 +216,9 @@ func (r *parquetReader) columns(file *parquet.File) (parquetColumns, error) {
 		}
 		r.features = features
 	}
+	if r.opt.unlabelled {
+		c.label = -1
+	}
 	if c.label >= 0 {
 		r.classes = hubClasses(file, names[c.label])
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	"dpnbench/dataset"
@@ -22,10 +23,8 @@ const Standard = "-"
 // the features of the shape.
 func OpenSamples(ctx context.Context, specs []string, in io.Reader, shape dataset.Shape, opt Options) (*dataset.Data,
 	[]string, error) {
-	opt.ctx, opt.TrainSize, opt.TestOnly, opt.TestShare, opt.Shape = ctx, 0, false, 0, shape
-	if shape.IsImage() && (shape.Channels == 1 || shape.Channels == 3) {
-		opt.Rows, opt.Cols, opt.Channels = shape.Rows, shape.Cols, shape.Channels
-	}
+	opt = opt.like(ctx, shape)
+	opt.TrainSize = 0
 	for _, spec := range specs {
 		if opt.Label == noLabel || spec == Standard {
 			continue
@@ -64,6 +63,54 @@ func OpenSamples(ctx context.Context, specs []string, in io.Reader, shape datase
 		names = names[:d.Test.Len()]
 	}
 	return d, names, nil
+}
+
+// like returns the options of samples for a model of samples of a shape, to which images are converted.
+func (o Options) like(ctx context.Context, shape dataset.Shape) Options {
+	o.ctx, o.TestOnly, o.TestShare, o.AnySplit, o.Shape = ctx, false, 0, true, shape
+	if shape.IsImage() && (shape.Channels == 1 || shape.Channels == 3) {
+		o.Rows, o.Cols, o.Channels = shape.Rows, shape.Cols, shape.Channels
+	}
+	return o
+}
+
+// OpenOther opens samples of another kind than those of a model, which it shall tell from its own. spec is one that
+// Open takes, and samples are converted as by OpenSamples. Labels are not read. Data.Test are the test samples or, of
+// what has none, all; Data.Train are the training samples of what has both. Of each only the first opt.TestSize and
+// opt.TrainSize are kept, if there are more. before is the shape that converted images had, such as "4 x 4 grey";
+// empty: none were converted.
+func OpenOther(ctx context.Context, spec string, shape dataset.Shape, opt Options) (d *dataset.Data, before string,
+	err error) {
+	opt = opt.like(ctx, shape)
+	opt.Label, opt.unlabelled = "", true
+	if spec == "digits" {
+		if d, err = openDigits(ctx, opt); err != nil {
+			return nil, "", err
+		}
+		if drawn := dataset.Grey(dataset.DigitSide, dataset.DigitSide); d.Test.Shape != drawn {
+			before = drawn.String()
+		}
+		d.Train.Labels, d.Test.Labels = nil, nil
+		return d, before, nil
+	}
+	if err := opt.check(math.MaxInt32); err != nil {
+		return nil, "", err
+	}
+	train, test := opt.TrainSize, opt.TestSize
+	opt.TrainSize, opt.TestSize = 0, 0
+	c, err := read(spec, opt)
+	if err != nil {
+		return nil, "", err
+	}
+	if c.test == nil {
+		c.train, c.test = nil, c.train
+	}
+	c.train.keep(train)
+	c.test.keep(test)
+	if d, err = c.data(opt); err != nil {
+		return nil, "", err
+	}
+	return d, c.test.before, nil
 }
 
 // samplesOfStandard reads a table from standard input.

@@ -3,6 +3,7 @@ package source
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -139,5 +140,114 @@ func TestOpenSamples(t *testing.T) {
 		if c.shape == square && (d.Test.Pixels[0] != 1 || d.Test.Pixels[4] != 2) {
 			t.Errorf("%s: levels %v", c.specs, d.Test.Pixels)
 		}
+	}
+}
+
+// TestOpenOther opens samples of another kind: whole, unless they have test samples, converted as for predict, and
+// whatever their labels are.
+func TestOpenOther(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	for name, text := range map[string]string{
+		"plain.csv": "1,2\n3,4\n", "regression.csv": "1,2,0.5\n3,4,1.5\n", "empty.csv": "b,class,a\n2,,1\n4,,3\n",
+		"guessed.csv": "b,a,kind\n2,1,0.5\n4,3,\n", "pair/train.csv": "9,9,x\n8,8,x\n7,7,z\n",
+		"pair/test.csv": "1,2,x\n3,4,o\n5,6,o\n", "wide.csv": "1,2,3,4\n", "part.csv": "a,class\n1,x\n",
+	} {
+		if err := os.MkdirAll(filepath.Dir(in(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(in(name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{"flat/1.png", "only/test/1.png", "splits/test/o/1.png"} {
+		writeGrey(t, in(file), 2, 2, 1)
+		writeGrey(t, in(strings.Replace(file, "1.png", "2.png", 1)), 4, 6, 2)
+	}
+	for _, file := range []string{"same/1.png", "splits/train/x/9.png"} {
+		writeGrey(t, in(file), 6, 4, 9)
+	}
+	square, vector := dataset.Grey(2, 2), dataset.Vector(2)
+	for _, c := range []struct {
+		spec   string
+		shape  dataset.Shape
+		train  int
+		values string
+		before string
+		err    string
+	}{
+		{spec: "plain.csv", shape: vector, values: "[1 2 3 4]"},
+		{spec: "regression.csv", shape: vector, values: "[1 2 3 4]"},
+		{spec: "empty.csv", shape: vector, values: "[1 2 3 4]"},
+		{spec: "guessed.csv", shape: vector, values: "[1 2 3 4]"},
+		{spec: "pair", shape: vector, train: 1, values: "[1 2 3 4]"},
+		{spec: "flat", shape: square, values: "[1 1 1 1 2 2 2 2]", before: "various shapes"},
+		{spec: "only", shape: square, values: "[1 1 1 1 2 2 2 2]", before: "various shapes"},
+		{spec: "splits", shape: square, train: 1, values: "[1 1 1 1 2 2 2 2]", before: "various shapes"},
+		{spec: "same", shape: square, values: "[9 9 9 9]", before: "6 x 4 grey"},
+		{spec: "same", shape: dataset.Grey(6, 4), values: "[9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9]"},
+		{spec: "same", shape: dataset.RGB(1, 1), values: "[9 9 9]", before: "6 x 4 grey"},
+		{spec: "wide.csv", shape: vector, err: "wide.csv: 4 columns, expected the 2 numbers"},
+		{spec: "part.csv", shape: vector, err: `no column "b", a feature of the model`},
+		{spec: "flat", shape: vector, err: "images, the model expects vectors"},
+		{spec: "none", shape: vector, err: "none"},
+	} {
+		d, before, err := OpenOther(context.Background(), in(c.spec), c.shape,
+			Options{Classes: []string{"x", "z"}, Features: []string{"a", "b"}, TrainSize: 1, TestSize: 2})
+		if c.err != "" {
+			if err == nil || !strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), "--size") {
+				t.Errorf("%s: error %v, want %s", c.spec, err, c.err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.spec, err)
+			continue
+		}
+		got, train := fmt.Sprint(d.Test.Values), 0
+		if c.shape.IsImage() {
+			got = fmt.Sprint(d.Test.Pixels)
+		}
+		if d.Train != nil {
+			train = d.Train.Len()
+		}
+		if got != c.values || train != c.train || before != c.before || d.Test.Labelled() || d.Check() != nil {
+			t.Errorf("%s: %s, %d training samples, before %q, labelled %v, %v", c.spec, got, train, before,
+				d.Test.Labelled(), d.Check())
+		}
+	}
+	d, before, err := OpenOther(context.Background(), "digits", dataset.Grey(7, 7), Options{TrainSize: 5, TestSize: 3})
+	if err != nil || d.Train.Len() != 5 || d.Test.Len() != 3 || d.Test.Shape != dataset.Grey(7, 7) ||
+		d.Test.Labelled() || before != "28 x 28 grey" {
+		t.Errorf("digits: %+v, before %q, %v", d, before, err)
+	}
+}
+
+// TestAnySplit opens what has only one split, also MNIST's files, of which some are missing.
+func TestAnySplit(t *testing.T) {
+	dir := t.TempDir()
+	images := []byte{0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 1, 5, 6}
+	write(t, dir, "t10k-images-idx3-ubyte", images)
+	writeGrey(t, filepath.Join(dir, "photos/test/1.png"), 1, 1, 5)
+	writeGrey(t, filepath.Join(dir, "photos/test/2.png"), 1, 1, 6)
+	for _, spec := range []string{dir, filepath.Join(dir, "photos")} {
+		if _, err := Open(spec, Options{}); err == nil {
+			t.Errorf("%s: no error without AnySplit", spec)
+		}
+		d, err := Open(spec, Options{AnySplit: true})
+		if err != nil || d.Train != nil || !slices.Equal(d.Test.Pixels, []byte{5, 6}) {
+			t.Errorf("%s: %+v, %v", spec, d, err)
+		}
+		d, _, err = OpenSamples(context.Background(), []string{spec}, nil, dataset.Grey(1, 1), Options{})
+		if err != nil || !slices.Equal(d.Test.Pixels, []byte{5, 6}) {
+			t.Errorf("%s for a model: %+v, %v", spec, d, err)
+		}
+	}
+	d, err := Open(filepath.Join(dir, "photos/test"), Options{AnySplit: true, TestShare: 1})
+	if err != nil || d.Train != nil || d.Test.Len() != 2 {
+		t.Errorf("a share of 1: %+v, %v", d, err)
+	}
+	if _, err := Open(filepath.Join(dir, "photos/test"), Options{TestOnly: true}); !errors.As(err, new(*NoTestError)) {
+		t.Errorf("no test samples: %v", err)
 	}
 }

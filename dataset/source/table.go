@@ -119,7 +119,11 @@ func openTable(path string) (*os.File, error) {
 // tableOf reads a table from r; path is for errors. It returns the names of the features, too.
 func tableOf(path string, r io.Reader, opt Options) (*part, []string, error) {
 	c := &columns{opt: opt}
-	t, err := array.ReadTable(path, opt.reader(r), array.TableOptions{Skip: c.skip, Column: c.label,
+	skip := c.skip
+	if opt.unlabelled {
+		skip = c.skipLabels
+	}
+	t, err := array.ReadTable(path, opt.reader(r), array.TableOptions{Skip: skip, Column: c.label,
 		Header: c.header(), Hint: dropHint, Finite: true, Narrow: true, Memory: opt.Memory})
 	if err != nil {
 		return nil, nil, err
