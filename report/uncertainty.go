@@ -9,6 +9,7 @@ import (
 	"dpnbench/dpn/study"
 	"dpnbench/dpn/uncertainty"
 	"dpnbench/internal/format"
+	"dpnbench/internal/stat"
 	"dpnbench/plot"
 )
 
@@ -160,7 +161,8 @@ func (u Uncertainty) misclassifiedSentence() string {
 		"chosen", u.Study.ChosenOn, "better", better, "betterAUROC", b.AUROC, "betterCI", shareInterval(b.AUROCCI, 3))
 }
 
-// calibrationSentence compares confidence with accuracy.
+// calibrationSentence compares confidence with accuracy. A difference that chance explains, because the confidence lies
+// in the 95% interval of the accuracy, is none.
 func (u Uncertainty) calibrationSentence() string {
 	c := u.Study.Calibration
 	var after, temperature any
@@ -168,9 +170,15 @@ func (u Uncertainty) calibrationSentence() string {
 	if c.After != nil {
 		after, temperature, validation = c.After.ECE, c.Temperature.T, c.Temperature.Samples
 	}
-	b := c.Before
-	return u.text().Say("calibration", "under", b.Confidence < b.Accuracy, "confidence", b.Confidence, "accuracy",
-		b.Accuracy,
+	b, verdict := c.Before, "about right"
+	switch low, high := stat.Wilson(b.Accuracy, b.Samples); {
+	case b.Confidence < low:
+		verdict = "too low"
+	case b.Confidence > high:
+		verdict = "too high"
+	}
+	return u.text().Say("calibration", "verdict", verdict, "confidence", b.Confidence, "accuracy", b.Accuracy,
+		"helps", c.After != nil && c.After.ECE < b.ECE,
 		"ece", b.ECE, "chance", b.ECEChance, "after", after, "temperature", temperature, "validation", validation)
 }
 

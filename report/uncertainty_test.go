@@ -9,6 +9,7 @@ import (
 	"dpnbench/dpn"
 	"dpnbench/dpn/separation"
 	"dpnbench/dpn/study"
+	"dpnbench/dpn/uncertainty"
 	"dpnbench/engine"
 )
 
@@ -98,6 +99,32 @@ func TestUncertaintySummary(t *testing.T) {
 	s.Calibration.Before.Confidence, s.Calibration.Before.Accuracy = 0.7, 0.8
 	s.Calibration.After, s.Calibration.Temperature = nil, nil
 	contains(t, text(), "too low on average: it predicts 70.0% correct, and 80.0% are", "no temperature was fitted")
+	for _, c := range []struct {
+		confidence, accuracy, after float64
+		want                        string
+	}{
+		{0.9723, 0.9720, 0.0045, "about right on average: it predicts 97.2% correct, and 97.2% are. The expected " +
+			"calibration error is 0.42% (about 0.35% by chance alone). Temperature scaling does not lower it: 0.45%"},
+		{0.9715, 0.9720, 0.0040, "about right on average: it predicts 97.2% correct, and 97.2% are. The expected " +
+			"calibration error is 0.42% (about 0.35% by chance alone), and 0.40% after temperature scaling"},
+		{0.982, 0.972, 0.0042, "too high on average: it predicts 98.2% correct, and 97.2% are. The expected " +
+			"calibration error is 0.42% (about 0.35% by chance alone). Temperature scaling does not lower it: 0.42%"},
+		{0.962, 0.972, 0.0001, "too low on average: it predicts 96.2% correct, and 97.2% are. The expected " +
+			"calibration error is 0.42% (about 0.35% by chance alone), and 0.01% after temperature scaling"},
+		{1, 1, 0.0001, "about right on average: it predicts 100.0% correct, and 100.0% are"},
+	} {
+		before, after := *s.Calibration.Before, *s.Calibration.Before
+		before.Samples, before.Confidence, before.Accuracy = 10_000, c.confidence, c.accuracy
+		before.ECE, before.ECEChance, after.ECE = 0.0042, 0.0035, c.after
+		calibration := study.CalibrationStudy{Before: &before, After: &after,
+			Temperature: &uncertainty.Temperature{T: 1.1, Samples: 100}}
+		scaled := *s
+		scaled.Calibration = &calibration
+		other := u
+		other.Study = &scaled
+		contains(t, strings.Join(other.Summary(), "\n"), c.want)
+		contains(t, uncertaintyHTML(t, other), c.want)
+	}
 	s.Tasks, s.Wrong = s.Tasks[:3], 0
 	contains(t, text(), "0 of 150 test images are misclassified: too few to evaluate a score")
 	contains(t, uncertaintyHTML(t, u), "there is nothing to compare", "none is best")
