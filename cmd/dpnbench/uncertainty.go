@@ -277,8 +277,12 @@ func (u *uncertainty) print(found report.Uncertainty) {
 	s := found.Study
 	u.printf("%s of %s, accuracy %.2f%%\n", format.Count(s.Samples, found.Model.Shape.Sample()), found.Data,
 		100*s.Accuracy)
-	u.scores(s, "AUROC", func(d study.ScoreDetection) (float64, [2]float64) { return d.AUROC, d.AUROCCI })
-	u.scores(s, "FPR", func(d study.ScoreDetection) (float64, [2]float64) { return d.FPR, d.FPRCI })
+	u.scores(s, "AUROC", func(d study.ScoreDetection) string {
+		return fmt.Sprintf("%s ±%.3f", format.Number(d.AUROC, 3), (d.AUROCCI[1]-d.AUROCCI[0])/2)
+	})
+	u.scores(s, "FPR", func(d study.ScoreDetection) string { // as the sentences below the tables print it
+		return fmt.Sprintf("%s ±%.1f", format.Percent(d.FPR, 1), 100*(d.FPRCI[1]-d.FPRCI[0])/2)
+	})
 	rows := [][]string{{"calibration", "ECE", "by chance", "confidence", "accuracy", "NLL"}}
 	c := s.Calibration
 	for i, name := range []string{"logits", "logits divided by T"} {
@@ -300,8 +304,7 @@ func (u *uncertainty) print(found report.Uncertainty) {
 }
 
 // scores prints a table of one measure with a row for each score and a column for each task.
-func (u *uncertainty) scores(s *study.UncertaintyStudy, measure string, of func(study.ScoreDetection) (float64,
-	[2]float64)) {
+func (u *uncertainty) scores(s *study.UncertaintyStudy, measure string, cell func(study.ScoreDetection) string) {
 	head := []string{measure}
 	for _, t := range s.Tasks {
 		head = append(head, t.Name)
@@ -310,8 +313,7 @@ func (u *uncertainty) scores(s *study.UncertaintyStudy, measure string, of func(
 	for i, kind := range s.Scores {
 		row := []string{kind.Name}
 		for _, t := range s.Tasks {
-			v, ci := of(t.Scores[i])
-			row = append(row, fmt.Sprintf("%.3f ±%.3f", v, (ci[1]-ci[0])/2))
+			row = append(row, cell(t.Scores[i]))
 		}
 		rows = append(rows, row)
 	}

@@ -98,6 +98,28 @@ func TestUncertainty(t *testing.T) {
 			t.Errorf("more than 100 columns: %q", line)
 		}
 	}
+	// The table and the sentence round the FPR in one way.
+	_, sentence, _ := strings.Cut(text, "accepts, of the unknown ones, ")
+	sentence, _, _ = strings.Cut(sentence, ".\n")
+	advised := strings.Split(strings.Split(text, "use the score “")[1], "”")[0]
+	_, table, _ := strings.Cut(text, "FPR")
+	var cells []string
+	for _, line := range strings.Split(table, "\n") {
+		if f := strings.Fields(line); len(f) > 2 && f[0] == advised && cells == nil {
+			for i := 1; i < len(f); i += 2 {
+				cells = append(cells, f[i])
+			}
+		}
+	}
+	accepted := strings.Split(sentence, ", ")
+	if len(accepted) != 5 || len(cells) != 6 {
+		t.Fatalf("accepted %q, row of the FPR %q", accepted, cells)
+	}
+	for i, shown := range accepted {
+		if !strings.HasPrefix(shown, cells[i]+" ") {
+			t.Errorf("FPR %s in the table, %s in the sentence", cells[i], shown)
+		}
+	}
 	var n, same uncertaintyNumbers
 	load(t, js, &n)
 	load(t, filepath.Join(folder, "uncertainty.json"), &same)
