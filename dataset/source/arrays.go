@@ -215,7 +215,13 @@ func (p *part) readValues(a *array.Array, lo, hi int) error {
 	}
 	for i, v := range x {
 		if v-v != 0 { // infinite or NaN
-			return fmt.Errorf("%s: row %d, feature %d: %v: expected a finite number of float32", p.file, lo+i/d, i%d, v)
+			row, j := lo+i/d, i%d
+			wide := make([]float64, d) // the number in the file may be finite
+			if err := a.ReadRows(wide, row); err != nil {
+				return err
+			}
+			return fmt.Errorf("%s: row %d, feature %d: %v: expected a finite number of float32", p.file, row, j,
+				wide[j])
 		}
 	}
 	return nil

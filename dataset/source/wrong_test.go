@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 )
@@ -54,7 +55,11 @@ func TestWrongData(t *testing.T) {
 		{"hot.npz", npz(t, map[string][]byte{"X": x, "y": x}), "row 0: expected one label a row", Options{}},
 		{"nan.npz", npz(t, map[string][]byte{"X": nan, "y": y}), "row 1, feature 1: NaN", Options{}},
 		{"large.npz", npz(t, map[string][]byte{"X": npy("<f8", "(1, 1)", []float64{1e39})}),
-			"feature 0: +Inf", Options{}},
+			"feature 0: 1e+39: expected", Options{}},
+		{"far.npz", npz(t, map[string][]byte{"X": npy("<f8", "(2, 2)", []float64{1, 2, 3, -1e300}), "y": y}),
+			"row 1, feature 1: -1e+300: expected a finite number of float32", Options{}},
+		{"inf.npz", npz(t, map[string][]byte{"X": npy("<f8", "(1, 2)", []float64{1, math.Inf(1)})}),
+			"row 0, feature 1: +Inf: expected", Options{}},
 		{"object.npz", npz(t, map[string][]byte{"X": npy("|O", "(3,)", []byte{1, 2, 3})}), `"|O"`, Options{}},
 		{"huge.npy", npy("<f4", "(1000000000, 1000000)", []byte{}), "expected 4000000000000000", Options{}},
 		{"levels.npz", npz(t, map[string][]byte{"X": npy("<i2", "(1, 1, 2)", []int16{0, 300})}),
