@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"dpnbench/dpn/separation"
@@ -26,8 +27,10 @@ sample, and a file of labels with the same rows:
   .npz           all its arrays in their order but that of the labels, or one: FILE.npz:NAME
   .safetensors   FILE.safetensors:NAME
   .csv, .tsv     numbers, with or without a line of names, also .gz; labels (also of .npy and .npz)
-                 may be texts: FILE.csv or FILE.csv:COLUMN. A first column of row numbers
-                 without a name (pandas, R), or called id, is left out
+                 may be texts. They are in the column of FILE.csv:COLUMN, or else in the one
+                 called label, class, target or y, or else in the last, as for "train"; it is no
+                 feature. A first column of row numbers without a name (pandas, R), or called
+                 id, is left out
 
 Features of test samples give accuracies by the means of the training samples. The weights of the
 last linear layer (K x d, as PyTorch has them; rows in increasing or alphabetical order of the
@@ -210,6 +213,7 @@ func (z *features) measure(ctx context.Context, e *engine.Engine) (*separationRe
 	if err != nil {
 		return nil, nil, fmt.Errorf("--labels %w", err)
 	}
+	z.noteColumn("--labels", z.labels, labels)
 	r := &separationResult{Labels: z.labels, ClassNames: labels.Names, Draws: z.draws, Subsets: z.subsets, Seed: z.seed,
 		Tier: e.Tier().String(), Threads: e.Threads()}
 	var layers []separation.LayerInput
@@ -251,7 +255,7 @@ func (z *features) measureEpoch(ctx context.Context, o separation.Options, layer
 
 // layers opens the files of an epoch.
 func (z *features) layers(folder string, labels *array.Labels) ([]separation.LayerInput, []layerFile, error) {
-	arrays, err := z.arrays("--features", folder, z.features, z.labels)
+	arrays, err := z.arrays("--features", folder, z.features, z.labels, labels.Column)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -285,16 +289,28 @@ func arrayName(a *array.Array) string {
 	return a.File + ":" + a.Name
 }
 
-// arrays opens the arrays of a list of files in a folder. Those of the labels are no features.
-func (z *features) arrays(flag, folder string, specs []string, labels string) ([]*array.Array, error) {
+// noteColumn says which column of a table of several holds the labels, if nobody named it.
+func (z *features) noteColumn(flag, spec string, labels *array.Labels) {
+	if labels.Column > 0 {
+		z.note("%s %s: column %s holds the labels\n", flag, spec, labels.ColumnName)
+	}
+}
+
+// arrays opens the arrays of a list of files in a folder. Those of the labels are no features, nor is their column of a
+// table: the one that labels names, or else that of a number; or of files without the labels the one with a usual name.
+func (z *features) arrays(flag, folder string, specs []string, labels string, column int) ([]*array.Array, error) {
 	labelsPath, labelsName := array.Split(labels)
 	var out []*array.Array
 	for _, spec := range specs {
 		path, name := array.Split(spec)
 		o := z.options()
+		o.WithoutLabels = labels != ""
 		labelled := filepath.Base(path) == filepath.Base(labelsPath) // in every epoch
 		if labelled {
 			o.Without = labelsName
+			if column > 0 && (folder != "" || filepath.Clean(path) == filepath.Clean(labelsPath)) {
+				o.Without = strconv.Itoa(column)
+			}
 			o.Want = func(array string) bool { return name != "" || array != labelsName } // which may be texts
 		}
 		f, err := array.Open(filepath.Join(folder, spec), o)
@@ -305,6 +321,9 @@ func (z *features) arrays(flag, folder string, specs []string, labels string) ([
 		list := f.Arrays
 		if index := list[0].Index; index != "" {
 			z.note("%s: column %s holds the numbers of the rows and is left out\n", f.Path, index)
+		}
+		if left := list[0].Labels; left != "" && o.Without == "" {
+			z.note("%s: column %s holds labels and is left out\n", f.Path, left)
 		}
 		if labelled && labelsName != "" && len(list) > 1 {
 			list = slices.DeleteFunc(list, func(a *array.Array) bool { return a.Name == labelsName })
@@ -330,10 +349,13 @@ func (z *features) addTests(layers []separation.LayerInput, folder string, train
 	if err != nil {
 		return fmt.Errorf("--test-labels %w", err)
 	}
+	if folder == "" || folder == z.epochs[0] {
+		z.noteColumn("--test-labels", z.testLabels, labels)
+	}
 	if err := rename(labels, train); err != nil {
 		return fmt.Errorf("--test-labels %s: %w", z.testLabels, err)
 	}
-	tests, err := z.arrays("--test-features", folder, z.testFeatures, z.testLabels)
+	tests, err := z.arrays("--test-features", folder, z.testFeatures, z.testLabels, labels.Column)
 	if err != nil {
 		return err
 	}
@@ -371,7 +393,7 @@ func (z *features) addClassifier(layers []separation.LayerInput, arrays []*array
 	if len(z.classifier) == 0 {
 		return nil
 	}
-	list, err := z.arrays("--classifier", folder, z.classifier, "")
+	list, err := z.arrays("--classifier", folder, z.classifier, "", 0)
 	if err != nil {
 		return err
 	}

@@ -190,6 +190,73 @@ func TestSeparationOfNumberedRows(t *testing.T) {
 	}
 }
 
+// Labels are in the column of a table in which train would find them, which is no feature, and a line says so.
+func TestSeparationColumns(t *testing.T) {
+	folder := t.TempDir()
+	in := func(name string) string { return filepath.Join(folder, name) }
+	texts := map[string]*strings.Builder{}
+	add := func(name, format string, args ...any) {
+		if texts[name] == nil {
+			texts[name] = &strings.Builder{}
+		}
+		fmt.Fprintf(texts[name], format+"\n", args...)
+	}
+	add("plain.csv", "a,b")
+	add("full.csv", "a,label,b")
+	add("files.csv", "file,label")
+	add("kinds.csv", "file,kind")
+	add("y.csv", "label")
+	for i := range 40 {
+		a, b := 5*float64(i%2)+float64(i%7)+0.5, float64(i%5)+0.25
+		add("plain.csv", "%v,%v", a, b)
+		add("full.csv", "%v,%d,%v", a, i%2, b)
+		add("last.csv", "%v,%v,%d", a, b, i%2)
+		add("files.csv", "img%d.png,%d", i, i%2)
+		add("kinds.csv", "img%d.png,%d", i, i%2)
+		add("y.csv", "%d", i%2)
+		add("fractions.csv", "%v,%v", a, b)
+	}
+	for name, text := range texts {
+		write(t, in(name), []byte(text.String()))
+	}
+	measure := func(features, labels string) (text, layer string) {
+		text = succeed(t, "separation", "--features", in(features), "--labels", in(labels), "--json", in("s.json"),
+			"--draws", "0", "--subsets", "0")
+		var s struct {
+			Layers []struct {
+				D   float64 `json:"fuzziness"`
+				Dim int
+			}
+		}
+		decode(t, in("s.json"), &s)
+		return text, fmt.Sprint(s.Layers)
+	}
+	_, want := measure("plain.csv", "y.csv")
+	for _, c := range []struct{ features, labels, line string }{
+		{"plain.csv", "full.csv", `full.csv: column "label" holds the labels`},
+		{"plain.csv", "files.csv", `files.csv: column "label" holds the labels`},
+		{"plain.csv", "last.csv", "last.csv: column 3 holds the labels"},
+		{"plain.csv", "kinds.csv:kind", ""},
+		{"full.csv", "y.csv", `full.csv: column "label" holds labels and is left out`},
+		{"full.csv", "full.csv", `full.csv: column "label" holds the labels`},
+		{"full.csv", "full.csv:label", ""},
+		{"last.csv", "last.csv", "last.csv: column 3 holds the labels"},
+	} {
+		text, got := measure(c.features, c.labels)
+		if got != want || !strings.Contains(text, c.line) || c.line == "" && strings.Contains(text, "column") {
+			t.Errorf("%s, labels of %s: %s, want %s and %q; output:\n%s", c.features, c.labels, got, want,
+				c.line, text)
+		}
+	}
+	for labels, want := range map[string]string{
+		"fractions.csv": "fractions.csv:COLUMN takes another column",
+		"kinds.csv":     "kinds.csv:COLUMN takes labels from the column of that name",
+	} {
+		fails(t, []string{"separation", "--features", in("plain.csv"), "--labels", in(labels)},
+			"--labels "+in(labels), want)
+	}
+}
+
 // digits writes images of 10 x 10, 100 of each class, as NPY files.
 func digits(t *testing.T, folder string) {
 	t.Helper()

@@ -65,7 +65,7 @@ func (c *columns) skip(first []string) ([]int, error) {
 		return c.skipOthers(first)
 	}
 	d := c.opt.Shape.Len()
-	if n, _, _ := c.rest(first); c.model() && n != d && n != d+1 {
+	if n := c.rest(first); c.model() && n != d && n != d+1 {
 		c.dropped = nil
 	}
 	c.at, err = c.labels(first)
@@ -111,7 +111,7 @@ func (c *columns) byName(first []string) (bool, error) {
 		left[name]--
 		found++
 	}
-	header = header || slices.ContainsFunc(first, isLabel)
+	header = header || slices.ContainsFunc(first, array.NamesLabels)
 	switch {
 	case !header || found == 0:
 		return false, nil
@@ -142,11 +142,11 @@ func (c *columns) skipOthers(first []string) ([]int, error) {
 			continue
 		}
 		others = append(others, i)
-		if !slices.Contains(c.dropped, i) && !(i == 0 && array.NamesIndex(name)) {
+		if !c.drops(i) && !(i == 0 && array.NamesIndex(name)) {
 			open = append(open, i)
 		}
 	}
-	switch usual := slices.IndexFunc(open, func(i int) bool { return isLabel(first[i]) }); {
+	switch usual := slices.IndexFunc(open, func(i int) bool { return array.NamesLabels(first[i]) }); {
 	case c.opt.Label == noLabel:
 	case c.opt.Label != "":
 		at, err := array.ColumnNamed(c.opt.Label)(first)
@@ -164,15 +164,12 @@ func (c *columns) skipOthers(first []string) ([]int, error) {
 	}
 	others = slices.DeleteFunc(others, func(i int) bool { return i == c.at })
 	for _, i := range others {
-		if !slices.Contains(c.dropped, i) {
+		if !c.drops(i) {
 			c.unused = append(c.unused, cmp.Or(first[i], strconv.Itoa(i+1)))
 		}
 	}
 	return others, nil
 }
-
-// isLabel says whether a name is a usual one of a column of labels.
-func isLabel(name string) bool { return slices.Contains(array.LabelNames, strings.ToLower(name)) }
 
 // labels returns the column of the labels, which is none of the dropped ones: that of the name or number, or else the
 // one with a usual name, or the last. For a model it is none if there are only as many columns as features.
@@ -183,7 +180,7 @@ func (c *columns) labels(first []string) (int, error) {
 	case "":
 	default:
 		at, err := array.ColumnNamed(c.opt.Label)(first)
-		if err == nil && slices.Contains(c.dropped, at) {
+		if err == nil && c.drops(at) {
 			err = fmt.Errorf("column %.60q is dropped (--drop)", c.opt.Label)
 		}
 		if err != nil {
@@ -191,39 +188,38 @@ func (c *columns) labels(first []string) (int, error) {
 		}
 		return at, nil
 	}
-	n, last, usual := c.rest(first)
-	d := c.opt.Shape.Len()
+	at, usual := array.LabelColumn(first, c.drops)
+	n, d := c.rest(first), c.opt.Shape.Len()
 	switch {
 	case c.model() && n == d:
 		return -1, nil
-	case usual >= 0:
-		return usual, nil
+	case usual:
+		return at, nil
 	case c.model() && n != d+1:
 		return -1, fmt.Errorf("%d columns, expected the %d numbers of a sample of the model (%v), and perhaps a label "+
 			"(%s)", n, d, c.opt.Shape, dropHint)
 	}
-	return last, nil
+	return at, nil
 }
 
-// rest returns the number of columns that are not dropped, the last of them, and the first one with a usual name of
-// labels. For a model one that holds the numbers of the rows does not count.
-func (c *columns) rest(first []string) (n, last, usual int) {
-	last, usual = -1, -1
-	index := !c.model()
+// drops says whether a column is dropped.
+func (c *columns) drops(column int) bool { return slices.Contains(c.dropped, column) }
+
+// rest returns the number of columns that are not dropped. For a model one that holds the numbers of the rows does not
+// count.
+func (c *columns) rest(first []string) int {
+	n, index := 0, !c.model()
 	for i, name := range first {
-		if slices.Contains(c.dropped, i) {
+		if c.drops(i) {
 			continue
 		}
 		if n == 0 && !index && array.NamesIndex(name) {
 			index = true
 			continue
 		}
-		n, last = n+1, i
-		if usual < 0 && isLabel(name) {
-			usual = i
-		}
+		n++
 	}
-	return n, last, usual
+	return n
 }
 
 // pandasIndex is what pandas calls the numbers of the rows in files that name every column.

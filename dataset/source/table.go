@@ -157,10 +157,9 @@ func tableOf(path string, r io.Reader, opt Options) (*part, []string, error) {
 			width, n, opt.Shape)
 	}
 	p.Shape = dataset.Vector(width)
-	for i, s := range p.texts {
-		if v, err := strconv.ParseFloat(s, 64); err == nil && v != float64(int64(v)) {
-			return nil, nil, fmt.Errorf("%s: row %d: label %.40q in column %s: expected a class, no number with a "+
-				"fraction (--label)", path, i+1, s, column(t))
+	if p.texts != nil {
+		if err := t.CheckLabels("--label COLUMN takes another column"); err != nil {
+			return nil, nil, err
 		}
 	}
 	return p, names, nil
@@ -178,11 +177,4 @@ func (p *part) knows(classes []string) bool {
 		}
 		return all[s]
 	})
-}
-
-func column(t *array.Table) string {
-	if t.Names == nil {
-		return strconv.Itoa(t.Column + 1)
-	}
-	return strconv.Quote(t.Names[t.Column])
 }

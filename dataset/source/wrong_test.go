@@ -52,6 +52,8 @@ func TestWrongData(t *testing.T) {
 			"3 vectors, expected 2 as there are labels", Options{}},
 		{"half.npz", npz(t, map[string][]byte{"X": x, "y": npy("<f8", "(3,)", []float64{0, 0.5, 1})}),
 			"row 1: label 0.5", Options{}},
+		{"texts.npz", npz(t, map[string][]byte{"X": x, "y": npy("|S3", "(3,)", []byte("1.02.5abc"))}),
+			`row 1: label "2.5"`, Options{}},
 		{"hot.npz", npz(t, map[string][]byte{"X": x, "y": x}), "row 0: expected one label a row", Options{}},
 		{"nan.npz", npz(t, map[string][]byte{"X": nan, "y": y}), "row 1, feature 1: NaN", Options{}},
 		{"large.npz", npz(t, map[string][]byte{"X": npy("<f8", "(1, 1)", []float64{1e39})}),

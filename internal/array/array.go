@@ -29,6 +29,8 @@ type Array struct {
 	DType string
 	// Index is the name of a first column that was left out of a table because it holds the numbers of the rows.
 	Index string
+	// Labels is the name, or number, of a column that was left out of a table as that of the labels.
+	Labels string
 
 	rows, width int
 	data        io.ReaderAt

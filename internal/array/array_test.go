@@ -274,6 +274,35 @@ func TestTables(t *testing.T) {
 	}
 }
 
+// The column with a usual name of labels is left out where that is asked for, and said to be; never the last one.
+func TestWithoutLabels(t *testing.T) {
+	for _, c := range []struct {
+		text   string
+		o      Options
+		labels string
+		want   []float64
+	}{
+		{"a,Label,b\n1,cat,2\n", Options{WithoutLabels: true}, `"Label"`, []float64{1, 2}},
+		{"a,label,b\n1,7,2\n", Options{}, "", []float64{1, 7, 2}},
+		{"a,kind,b\n1,7,2\n", Options{WithoutLabels: true}, "", []float64{1, 7, 2}},
+		{"1,7,2\n", Options{WithoutLabels: true}, "", []float64{1, 7, 2}},
+		{"a,label,b\n1,7,2\n", Options{WithoutLabels: true, Without: "b"}, `"b"`, []float64{1, 7}},
+		{"1,7,2\n", Options{WithoutLabels: true, Without: "3"}, "3", []float64{1, 7}},
+	} {
+		a, x := all(t, save(t, "x.csv", []byte(c.text)), c.o)
+		if a.Labels != c.labels || !slices.Equal(x, c.want) {
+			t.Errorf("%q, %+v: %v without %q, want %v without %q", c.text, c.o, x, a.Labels, c.want, c.labels)
+		}
+	}
+	path := save(t, "x.csv", []byte("label\n1\n"))
+	for spec, want := range map[string]string{path: `columns of features beside 1 ("label")`,
+		path + ":a": "all columns"} {
+		if f, err := Open(spec, Options{WithoutLabels: true}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, %v, want %q", spec, f, err, want)
+		}
+	}
+}
+
 func TestLabels(t *testing.T) {
 	path := func(name, text string) string { return save(t, name, []byte(text)) }
 	for _, c := range []struct {
@@ -293,6 +322,10 @@ func TestLabels(t *testing.T) {
 		{path("y.csv", "a,kind\n1,dog\n2,cat\n") + ":kind", []int{1, 0}, []string{"cat", "dog"}},
 		{path("y.csv", "day,Kind,note\n2024-01-05,dog,x\n2024-01-06,cat,\n") + ":Kind", []int{1, 0},
 			[]string{"cat", "dog"}},
+		{path("y.csv", "file,label\nimg0.png,dog\nimg1.png,cat\n"), []int{1, 0}, []string{"cat", "dog"}},
+		{path("y.csv", "Class,f0\n4,0.5\n2,1.5\n"), []int{4, 2}, nil},
+		{path("y.csv", "f0,f1,kind\n0.5,1,4\n1.5,2,2\n"), []int{4, 2}, nil},
+		{path("y.csv", "0.5,1,cat\n1.5,2,ant\n"), []int{1, 0}, []string{"ant", "cat"}},
 	} {
 		l, err := ReadLabels(c.spec, Options{})
 		if err != nil || !slices.Equal(l.Of, c.of) || !slices.Equal(l.Names, c.names) {
@@ -356,6 +389,12 @@ func TestWrongFiles(t *testing.T) {
 		{save(t, "y.npy", good), "expected one label a row"},
 		{save(t, "y.npy", half), "row 1: label 0.5"},
 		{save(t, "y.csv", []byte("1\n2\n")) + ":kind", "no column"},
+		{save(t, "y.csv", []byte("f0,f1\n1,2\n1,2.5\n")), `row 2: label "2.5" in column "f1": expected a class`},
+		{save(t, "y.csv", []byte("1,2.5\n1,2\n")), `row 1: label "2.5" in column 2: expected a class`},
+		{save(t, "y.csv", []byte("label,b\n1.5,2\n")), `row 1: label "1.5" in column "label"`},
+		{save(t, "y.csv", []byte("label,b\n1,2.5\n")) + ":b", `row 1: label "2.5" in column "b"`},
+		{save(t, "y.csv", []byte("file,kind\na.png,cat\n")), "y.csv:COLUMN takes labels from the column of that name"},
+		{save(t, "y.npy", npyFile("|S3", false, "(2,)", []byte("1.02.5"))), `row 1: label "2.5"`},
 		{filepath.Join(t.TempDir(), "none.npy"), "no such file"},
 		{t.TempDir(), "not a regular file"},
 	} {

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"dpnbench/internal/regular"
@@ -25,6 +24,8 @@ type Options struct {
 	Memory float64
 	// Without is a column of a CSV or TSV file that is left out, by its name or number from 1.
 	Without string
+	// WithoutLabels leaves out, unless Without does, the first column with a usual name of labels (see NamesLabels).
+	WithoutLabels bool
 	// Want, if set, selects arrays of NPZ files by their names.
 	Want func(name string) bool
 	// Texts opens arrays of texts, too, in NPY and NPZ files.
@@ -84,10 +85,8 @@ func Open(spec string, o Options) (*File, error) {
 	case ".safetensors":
 		out.Arrays, err = readSafetensors(path, f, size, name)
 	case ".csv", ".tsv":
-		var t *Table
-		if t, err = ReadTable(path, f, o.table(o.Without)); err == nil {
-			var a *Array
-			a, err = t.array()
+		var a *Array
+		if a, err = readCSV(path, name, f, o); err == nil {
 			out.Arrays = []*Array{a}
 		}
 		f.Close()
@@ -106,6 +105,30 @@ func Open(spec string, o Options) (*File, error) {
 		return nil, err
 	}
 	return out, nil
+}
+
+// readCSV reads the numbers of a table, without a column of labels.
+func readCSV(path, name string, f *os.File, o Options) (*Array, error) {
+	if name != "" {
+		return nil, fmt.Errorf("%s:%s: expected %s, all columns of which are features", path, name, path)
+	}
+	table := o.table(o.Without)
+	if o.Without == "" && o.WithoutLabels {
+		table.Column = func(first []string) (int, error) { return slices.IndexFunc(first, NamesLabels), nil }
+	}
+	t, err := ReadTable(path, f, table)
+	if err != nil {
+		return nil, err
+	}
+	if t.width() == 0 {
+		return nil, fmt.Errorf("%s: expected columns of features beside %s, the one of labels", path,
+			t.column(t.Column))
+	}
+	a, err := t.array()
+	if err == nil && t.Column >= 0 {
+		a.Labels = t.title(t.Column)
+	}
+	return a, err
 }
 
 // table returns the settings of a table whose column of a name, or number from 1, is texts; none if it is empty.
@@ -151,96 +174,4 @@ func kindOf(path string, f io.ReaderAt, format string) string {
 		return ".npz"
 	}
 	return kind
-}
-
-// Labels are the classes of samples.
-type Labels struct {
-	Of    []int    // the class of each sample
-	Names []string // of classes that are texts: class 0, 1, ...
-}
-
-// ReadLabels reads labels: whole numbers (one for each row) or, but of safetensors, texts, whose classes are numbered
-// in alphabetical order. A column of a table is named by FILE:COLUMN.
-func ReadLabels(spec string, o Options) (*Labels, error) {
-	path, name := Split(spec)
-	switch extension(path) {
-	case ".csv", ".tsv":
-		return readTextLabels(path, name, o)
-	}
-	o.Texts = true
-	f, err := Open(spec, o)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if len(f.Arrays) > 1 {
-		return nil, fmt.Errorf("%s: %d arrays: expected the name of one, as in %s:%s", path, len(f.Arrays), path,
-			f.Arrays[len(f.Arrays)-1].Name)
-	}
-	a := f.Arrays[0]
-	if a.Width() != 1 {
-		return nil, fmt.Errorf("%s: shape %v: expected one label a row", a.Title(), a.Shape)
-	}
-	if texts, err := a.Texts(); err == nil {
-		return named(texts), nil
-	}
-	values := make([]float64, a.Len())
-	if err := a.ReadRows(values, 0); err != nil {
-		return nil, err
-	}
-	out := &Labels{Of: make([]int, a.Len())}
-	for i, v := range values {
-		if v != math.Trunc(v) || math.Abs(v) > 1<<53 {
-			return nil, fmt.Errorf("%s: row %d: label %v: expected a whole number", a.Title(), i, v)
-		}
-		out.Of[i] = int(v)
-	}
-	return out, nil
-}
-
-func readTextLabels(path, column string, o Options) (*Labels, error) {
-	f, _, err := open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if column == "" {
-		column = "1"
-	}
-	table := o.table(column)
-	if _, err := strconv.Atoi(column); err != nil { // of a header, so that others may be texts
-		table.Skip = func(first []string) (others []int, err error) {
-			at, err := table.Column(first)
-			for i := range first {
-				if i != at {
-					others = append(others, i)
-				}
-			}
-			return others, err
-		}
-	}
-	t, err := ReadTable(path, f, table)
-	if err != nil {
-		return nil, err
-	}
-	return named(t.Texts), nil
-}
-
-// named numbers labels that are texts: by value if all are whole numbers, else by their alphabetical order.
-func named(texts []string) *Labels {
-	out := &Labels{Of: make([]int, len(texts))}
-	numbers := true
-	for i, text := range texts {
-		v, err := strconv.Atoi(text)
-		numbers = numbers && err == nil
-		out.Of[i] = v
-	}
-	if numbers {
-		return out
-	}
-	out.Names = slices.Compact(slices.Sorted(slices.Values(texts)))
-	for i, text := range texts {
-		out.Of[i], _ = slices.BinarySearch(out.Names, text)
-	}
-	return out
 }

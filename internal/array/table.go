@@ -40,9 +40,6 @@ type TableOptions struct {
 	Memory float64 // bounds, in bytes, what is kept; 0: no limit
 }
 
-// LabelNames are usual names of a column of labels, by which a header is told from a label.
-var LabelNames = []string{"label", "labels", "class", "target", "y"}
-
 // ReadTable reads text of comma- or tab-separated cells, on all cores. It may be compressed by gzip. The first line is
 // a header if a cell of another column than that of texts is no number, or that one is a name of o.Header.
 // The file's name says which cells are separated by tabs; in a file of another name they may be separated by tabs or

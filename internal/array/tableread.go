@@ -330,6 +330,14 @@ func (t *Table) column(i int) string {
 	return fmt.Sprintf("%d (%.60q)", i+1, t.Names[i])
 }
 
+// title is a column's name, or else its number.
+func (t *Table) title(i int) string {
+	if t.Names == nil || t.Names[i] == "" {
+		return strconv.Itoa(i + 1)
+	}
+	return strconv.Quote(t.Names[i])
+}
+
 func (b *block) add(v float64, narrow bool) {
 	if narrow {
 		b.narrow = append(b.narrow, float32(v))

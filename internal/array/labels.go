@@ -1,0 +1,164 @@
+package array
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// LabelNames are usual names of a column of labels, by which a header is told from a label.
+var LabelNames = []string{"label", "labels", "class", "target", "y"}
+
+// NamesLabels says whether a name is a usual one of a column of labels.
+func NamesLabels(name string) bool { return slices.Contains(LabelNames, strings.ToLower(name)) }
+
+// LabelColumn returns the column of the labels of a table if none is named: the first one with a usual name, or else
+// the last, but for those that are left out; -1 if all are.
+func LabelColumn(first []string, out func(column int) bool) (at int, usual bool) {
+	at = -1
+	for i, name := range first {
+		switch {
+		case out(i):
+		case NamesLabels(name):
+			return i, true
+		default:
+			at = i
+		}
+	}
+	return at, false
+}
+
+// Fraction returns the index of the first text that is a number but no whole one, and so no class; -1: none is.
+func Fraction(texts []string) int {
+	return slices.IndexFunc(texts, func(s string) bool {
+		v, err := strconv.ParseFloat(s, 64)
+		return err == nil && v != float64(int64(v))
+	})
+}
+
+// CheckLabels refuses labels, the column of texts, that are numbers with a fraction. The hint says how to choose
+// another column.
+func (t *Table) CheckLabels(hint string) error {
+	if i := Fraction(t.Texts); i >= 0 {
+		return fmt.Errorf("%s: row %d: label %.40q in column %s: expected a class, no number with a fraction (%s)",
+			t.File, i+1, t.Texts[i], t.title(t.Column), hint)
+	}
+	return nil
+}
+
+// Labels are the classes of samples.
+type Labels struct {
+	Of    []int    // the class of each sample
+	Names []string // of classes that are texts: class 0, 1, ...
+	// Column is the number, from 1, of the column that was chosen in a table of several without being named; 0: none.
+	Column int
+	// ColumnName is its name in quotes, or else its number.
+	ColumnName string
+}
+
+// ReadLabels reads labels: whole numbers (one for each row) or, but of safetensors, texts, whose classes are numbered
+// in alphabetical order. A column of a table is named by FILE:COLUMN, or else that of LabelColumn.
+func ReadLabels(spec string, o Options) (*Labels, error) {
+	path, name := Split(spec)
+	switch extension(path) {
+	case ".csv", ".tsv":
+		return readTextLabels(path, name, o)
+	}
+	o.Texts = true
+	f, err := Open(spec, o)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if len(f.Arrays) > 1 {
+		return nil, fmt.Errorf("%s: %d arrays: expected the name of one, as in %s:%s", path, len(f.Arrays), path,
+			f.Arrays[len(f.Arrays)-1].Name)
+	}
+	a := f.Arrays[0]
+	if a.Width() != 1 {
+		return nil, fmt.Errorf("%s: shape %v: expected one label a row", a.Title(), a.Shape)
+	}
+	if texts, err := a.Texts(); err == nil {
+		if i := Fraction(texts); i >= 0 {
+			return nil, fmt.Errorf("%s: row %d: label %.40q: expected a class, no number with a fraction", a.Title(), i,
+				texts[i])
+		}
+		return named(texts), nil
+	}
+	values := make([]float64, a.Len())
+	if err := a.ReadRows(values, 0); err != nil {
+		return nil, err
+	}
+	out := &Labels{Of: make([]int, a.Len())}
+	for i, v := range values {
+		if v != math.Trunc(v) || math.Abs(v) > 1<<53 {
+			return nil, fmt.Errorf("%s: row %d: label %v: expected a whole number", a.Title(), i, v)
+		}
+		out.Of[i] = int(v)
+	}
+	return out, nil
+}
+
+func readTextLabels(path, column string, o Options) (*Labels, error) {
+	f, _, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	table := o.table(column)
+	table.Hint = path + ":COLUMN takes labels from the column of that name, whatever others hold"
+	usual := false
+	if column == "" {
+		table.Column = func(first []string) (at int, err error) {
+			at, usual = LabelColumn(first, func(int) bool { return false })
+			return at, nil
+		}
+	}
+	choose := table.Column
+	table.Skip = func(first []string) (others []int, err error) {
+		at, err := choose(first)
+		_, number := strconv.Atoi(column)
+		if named := column != "" && number != nil; err != nil || !named && !usual {
+			return nil, err
+		}
+		for i := range first { // of a header, so that others may be texts
+			if i != at {
+				others = append(others, i)
+			}
+		}
+		return others, nil
+	}
+	t, err := ReadTable(path, f, table)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.CheckLabels(path + ":COLUMN takes another column"); err != nil {
+		return nil, err
+	}
+	out := named(t.Texts)
+	if column == "" && t.Columns > 1 {
+		out.Column, out.ColumnName = t.Column+1, t.title(t.Column)
+	}
+	return out, nil
+}
+
+// named numbers labels that are texts: by value if all are whole numbers, else by their alphabetical order.
+func named(texts []string) *Labels {
+	out := &Labels{Of: make([]int, len(texts))}
+	numbers := true
+	for i, text := range texts {
+		v, err := strconv.Atoi(text)
+		numbers = numbers && err == nil
+		out.Of[i] = v
+	}
+	if numbers {
+		return out
+	}
+	out.Names = slices.Compact(slices.Sorted(slices.Values(texts)))
+	for i, text := range texts {
+		out.Of[i], _ = slices.BinarySearch(out.Names, text)
+	}
+	return out
+}
