@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -248,9 +249,26 @@ func (z *features) measureEpoch(ctx context.Context, o separation.Options, layer
 	report := z.phase(strings.TrimSpace("separation " + folder))
 	depth, err := separation.MeasureDepth(ctx, layers, o, func(done int) { report(done, len(layers)) })
 	if err != nil && ctx.Err() == nil {
-		err = fmt.Errorf("--features: %w", err)
+		err = z.named(err, layers, folder)
 	}
 	return depth, err
+}
+
+// named names the flag and the file that an error is about.
+func (z *features) named(err error, layers []separation.LayerInput, folder string) error {
+	var input *separation.InputError
+	if !errors.As(err, &input) {
+		return fmt.Errorf("--features: %w", err)
+	}
+	i := slices.IndexFunc(layers, func(l separation.LayerInput) bool { return l.Name == input.Layer })
+	flag, file := "--features", layers[i].Input
+	switch input.Of {
+	case separation.ClassifierWeights:
+		return fmt.Errorf("--classifier %s: %w", filepath.Join(folder, strings.Join(z.classifier, ",")), input.Err)
+	case separation.TestFeatures:
+		flag, file = "--test-features", layers[i].Test
+	}
+	return fmt.Errorf("%s %s: %w", flag, arrayName(file.(separation.Samples).Source.(*array.Array)), input.Err)
 }
 
 // layers opens the files of an epoch.

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -254,6 +255,39 @@ func TestSeparationColumns(t *testing.T) {
 	} {
 		fails(t, []string{"separation", "--features", in("plain.csv"), "--labels", in(labels)},
 			"--labels "+in(labels), want)
+	}
+}
+
+// What is wrong with numbers is said of the file, by the flag that names it.
+func TestSeparationNamesFiles(t *testing.T) {
+	folder := t.TempDir()
+	in := func(name string) string { return filepath.Join(folder, name) }
+	x, bad := make([]float32, 40), make([]float32, 40)
+	for i := range x {
+		x[i] = float32(3*(i/2%2)+i%7) + float32(i%3)/4
+		bad[i] = x[i]
+	}
+	bad[11] = float32(math.NaN())
+	saveNPY(t, in("x.npy"), x, 20, 2)
+	saveNPY(t, in("bad.npy"), bad, 20, 2)
+	saveNPY(t, in("w.npy"), []float32{1, 0, 0, 1}, 2, 2)
+	saveNPY(t, in("badw.npy"), []float32{1, 0, 0, float32(math.Inf(1))}, 2, 2)
+	saveNPY(t, in("badb.npy"), []float32{0, float32(math.NaN())}, 2)
+	write(t, in("y.csv"), []byte("label\n"+strings.Repeat("0\n1\n", 10)))
+	args := []string{"separation", "--labels", in("y.csv"), "--draws", "0", "--subsets", "0"}
+	for _, c := range []struct {
+		more []string
+		want string
+	}{
+		{[]string{"--features", in("x.npy") + "," + in("bad.npy")}, "--features " + in("bad.npy") + ": separation: " +
+			"feature at row 5, column 1 is NaN"},
+		{[]string{"--features", in("x.npy"), "--test-features", in("bad.npy"), "--test-labels", in("y.csv")},
+			"--test-features " + in("bad.npy") + ": separation: feature at row 5"},
+		{[]string{"--features", in("x.npy"), "--classifier", in("badw.npy")}, "--classifier " + in("badw.npy") + ": "},
+		{[]string{"--features", in("x.npy"), "--classifier", in("w.npy") + "," + in("badb.npy")}, in("badb.npy") +
+			": separation: a bias of the classifier is NaN"},
+	} {
+		fails(t, slices.Concat(args, c.more), c.want)
 	}
 }
 

@@ -171,6 +171,11 @@ func (c *Classifier) check(classes, dim int) error {
 	case c.Bias != nil && len(c.Bias) != classes:
 		return fmt.Errorf("separation: classifier with %d biases: expected %d", len(c.Bias), classes)
 	}
+	for _, x := range c.Bias {
+		if !(math.Abs(x) <= largestFeature) {
+			return fmt.Errorf("separation: a bias of the classifier is %v: every one must be finite", x)
+		}
+	}
 	return finite(c.Weights, dim, 0)
 }
 

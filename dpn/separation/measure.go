@@ -3,6 +3,7 @@ package separation
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"dpnbench/engine"
@@ -128,7 +129,32 @@ type Test struct {
 	NearestMeanAccuracy float64 `json:"nearest_mean_accuracy"`
 }
 
-// Measure computes all statistics of one layer. The error names the layer and says why its features
+// InputError says why an input of a layer is unusable.
+type InputError struct {
+	Layer string
+	Of    Kind
+	Err   error
+}
+
+// Kind is what an input of a layer holds.
+type Kind int
+
+// The inputs of a layer.
+const (
+	Features Kind = iota
+	TestFeatures
+	ClassifierWeights
+)
+
+// Error implements error.
+func (e *InputError) Error() string {
+	return fmt.Sprintf("layer %q: %s%v", e.Layer, []string{"", "test: ", "classifier: "}[e.Of], e.Err)
+}
+
+// Unwrap returns the error without the layer.
+func (e *InputError) Unwrap() error { return e.Err }
+
+// Measure computes all statistics of one layer. The error is an [InputError], which says why its features
 // are unusable. If ctx ends first, it is the error of ctx.
 func Measure(ctx context.Context, name string, in Input, o Options) (Layer, error) {
 	layer, err := measure(ctx, name, in, o)
@@ -136,7 +162,12 @@ func Measure(ctx context.Context, name string, in Input, o Options) (Layer, erro
 		return Layer{}, ctx.Err()
 	}
 	if err != nil {
-		return Layer{}, fmt.Errorf("layer %q: %w", name, err)
+		var input *InputError
+		if !errors.As(err, &input) {
+			input = &InputError{Of: Features, Err: err}
+		}
+		input.Layer = name
+		return Layer{}, input
 	}
 	layer.Warning = layer.warning()
 	return layer, nil
@@ -159,24 +190,24 @@ func (sc *scatter) others(l *Layer, o Options) error {
 	if o.Test != nil {
 		s, err := checkedTest(sc, o.Test)
 		if err != nil {
-			return err
+			return &InputError{Of: TestFeatures, Err: err}
 		}
 		test = &s
 	}
 	if o.Classifier != nil {
 		var err error
 		if l.Duality, err = sc.duality(o.Classifier); err != nil {
-			return err
+			return &InputError{Of: ClassifierWeights, Err: err}
 		}
 	}
 	if test != nil || o.Classifier != nil {
-		of := sc.set
+		of, kind := sc.set, Features
 		if test != nil {
-			of = *test
+			of, kind = *test, TestFeatures
 		}
 		s, err := sc.score(of, o.Classifier)
 		if err != nil {
-			return err
+			return &InputError{Of: kind, Err: err}
 		}
 		if test != nil {
 			l.Test = &Test{Samples: of.Len(), NearestMeanAccuracy: s.nearest}
@@ -204,10 +235,7 @@ func checkedTest(sc *scatter, in Input) (Samples, error) {
 	case s.Len() != len(s.Labels) || s.Len() == 0:
 		return s, fmt.Errorf("separation: %d labels for %d rows of test features", len(s.Labels), s.Len())
 	}
-	if err := checkSource(sc.ctx, s, sc.threads); err != nil {
-		return s, fmt.Errorf("test: %w", err)
-	}
-	return s, nil
+	return s, checkSource(sc.ctx, s, sc.threads)
 }
 
 // covariances returns the principal components and, if asked for, the Spread, whose covariance matrix saves the
