@@ -24,8 +24,8 @@ func said(items []string) string {
 	return strings.Join(items, "; ") + "."
 }
 
-// from says how a line runs from its first point to its last, in words of both axes.
-func from(name string, points []Point) string {
+// from says how a line runs from its first point to its last, in words of both axes; place prints where a point is.
+func from(name string, points []Point, place func(x float64) string) string {
 	points = slices.DeleteFunc(slices.Clone(points), func(p Point) bool { return !finite(p.Y) })
 	if name != "" {
 		name += ": "
@@ -57,11 +57,19 @@ func numbered(d []float64) (points []Point) {
 	return points
 }
 
+// place prints where a point is, by its name if it has one.
+func (l Lines) place(x float64) string {
+	if len(l.Names) > 0 {
+		return l.Names[int(x)]
+	}
+	return place(x)
+}
+
 func (l Lines) describe() string {
 	var items []string
 	for _, s := range l.Series {
 		if !s.Reference {
-			items = append(items, from(s.Name, s.Points))
+			items = append(items, from(s.Name, s.Points, l.place))
 		}
 	}
 	return l.Y + " by " + l.X + ": " + said(items)
@@ -75,7 +83,9 @@ func (a Layers) describe() string {
 	return "D: " + said(items)
 }
 
-func (a Steps) describe() string { return "D by step: " + said([]string{from("", numbered(a.D))}) }
+func (a Steps) describe() string {
+	return "D by step: " + said([]string{from("", numbered(a.D), place)})
+}
 
 func (d Dots) describe() string { return d.X + ": " + said(rowsOf(d.Groups, d.Series)) }
 
@@ -200,7 +210,7 @@ func (a Training) describe() string {
 	var items []string
 	for i, name := range []string{"training loss", "validation loss", "training accuracy", "validation accuracy"} {
 		if slices.ContainsFunc(curves[i], func(p Point) bool { return finite(p.Y) }) { // measured
-			items = append(items, from(name, curves[i]))
+			items = append(items, from(name, curves[i], place))
 		}
 	}
 	return "By epoch: " + said(items)
@@ -222,7 +232,7 @@ func (a LawPanels) describe() string {
 	var items []string
 	for _, p := range a.Panels {
 		if len(p.D) > 0 {
-			items = append(items, from(p.Title, numbered(p.D[0])))
+			items = append(items, from(p.Title, numbered(p.D[0]), place))
 		}
 	}
 	return "D by layer: " + said(items)

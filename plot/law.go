@@ -71,20 +71,29 @@ func (a Layers) layout(width vg.Length) (drawing, error) {
 				a.Names)
 		}
 	}
-	f, p, err := fuzziness(a, first, width)
+	f, p, err := fuzziness(a, first, width, a.values())
 	if err != nil {
 		return drawing{}, err
 	}
 	p.X.Label.Text = "layer"
 	p.X.Min, p.X.Max = -0.5, float64(len(a.D))-0.5
+	f.height += nameTicks(p, a.Names, f.width-2*margin-yAxisWidth)
+	return f, nil
+}
+
+// nameTicks names 0, 1, ... on the x axis, of a width, and returns the additional height that the names need.
+func nameTicks(p *axes.Plot, names []string, width vg.Length) vg.Length {
 	var ticks []axes.Tick
-	for i, name := range a.Names {
+	for i, name := range names {
 		ticks = append(ticks, axes.Tick{Value: float64(i), Label: format.Printable(name)})
 	}
 	p.X.Tick.Marker = axes.Ticks(ticks...)
-	f.height += slant(p, ticks, f.width-2*margin-yAxisWidth)
+	return slant(p, ticks, width)
+}
 
-	labels := &axes.Labels{Style: style(tickSize, xfont.WeightNormal), Offset: vg.Point{Y: gap}}
+// values are the values of D beside their points, on paper so that no line runs through them; nil if they are too many.
+func (a Layers) values() *axes.Labels {
+	labels := &axes.Labels{Style: style(tickSize, xfont.WeightNormal), Offset: vg.Point{Y: gap}, Paper: paper}
 	labels.Style.XAlign, labels.Style.YAlign = text.XCenter, text.YBottom
 	for i, v := range a.D {
 		if drawable(v) {
@@ -92,14 +101,14 @@ func (a Layers) layout(width vg.Length) (drawing, error) {
 			labels.Labels = append(labels.Labels, format.Significant(v))
 		}
 	}
-	if len(labels.Labels) <= 12 {
-		if len(a.Intervals) > 0 { // beside the error bars
-			labels.Offset = vg.Point{X: gap, Y: 1}
-			labels.Style.XAlign = text.XLeft
-		}
-		p.Add(labels)
+	if len(labels.Labels) > 12 {
+		return nil
 	}
-	return f, nil
+	if len(a.Intervals) > 0 { // beside the error bars
+		labels.Offset = vg.Point{X: gap, Y: 1}
+		labels.Style.XAlign = text.XLeft
+	}
+	return labels
 }
 
 func (a Steps) heading() string { return a.Title }
@@ -112,7 +121,7 @@ func (a Steps) layout(width vg.Length) (drawing, error) {
 	for i := range names {
 		names[i] = fmt.Sprint("step ", i)
 	}
-	f, p, err := fuzziness(Layers{"", names, a.D, a.Intervals, a.Bars, a.Law}, 0, width)
+	f, p, err := fuzziness(Layers{"", names, a.D, a.Intervals, a.Bars, a.Law}, 0, width, nil)
 	if err != nil {
 		return drawing{}, err
 	}
@@ -125,8 +134,8 @@ func (a Steps) layout(width vg.Length) (drawing, error) {
 }
 
 // fuzziness draws what Layers and Steps have in common: all but the x axis. The law starts at
-// point first.
-func fuzziness(a Layers, first int, width vg.Length) (drawing, *axes.Plot, error) {
+// point first. Labels, if any, lie over the law and under the points.
+func fuzziness(a Layers, first int, width vg.Length, labels *axes.Labels) (drawing, *axes.Plot, error) {
 	law := a.Law
 	if len(a.Intervals) > 0 && len(a.Intervals) != len(a.D) {
 		return drawing{}, nil, fmt.Errorf("%d intervals for %d values of D", len(a.Intervals), len(a.D))
@@ -212,6 +221,9 @@ func fuzziness(a Layers, first int, width vg.Length) (drawing, *axes.Plot, error
 		p.Add(l)
 	}
 	f.keys = append(f.keys, bars.keys(a.Bars)...)
+	if labels != nil {
+		p.Add(labels)
+	}
 	p.Add(bars, &axes.Scatter{XYs: fitted, GlyphStyle: point}, &axes.Scatter{XYs: apart, GlyphStyle: hollow})
 	if len(gaps) > 0 {
 		f.note = "Not drawn, since D has no logarithm there: " + strings.Join(gaps, ", ") + "."

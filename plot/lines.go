@@ -50,8 +50,9 @@ type Level struct {
 type Lines struct {
 	Title, X, Y, Note string
 	LinearX, LogY     bool
-	From, To          float64 // the y axis shows at least this range
-	Bars              string  // description of the error bars in the legend
+	Names             []string // of X = 0, 1, ..., such as those of layers, with LinearX; nil: numbers
+	From, To          float64  // the y axis shows at least this range
+	Bars              string   // description of the error bars in the legend
 	Series            []Series
 }
 
@@ -182,7 +183,10 @@ func (l Lines) layout(width vg.Length) (drawing, error) {
 	}
 	lo, hi = x(slices.Min(sizes)), x(slices.Max(sizes))
 	pad = max(0.04*(hi-lo), 0.02)
-	if l.LinearX {
+	if len(l.Names) > 0 {
+		lo, hi, pad = 0, float64(len(l.Names)-1), 0.5
+		f.height += nameTicks(p, l.Names, width-2*margin-yAxisWidth)
+	} else if l.LinearX {
 		whole := !slices.ContainsFunc(sizes, func(v float64) bool { return v != math.Trunc(v) })
 		p.X.Tick.Marker = func(lo, hi float64) []axes.Tick { return linearTicks(lo, hi, 8, whole) }
 	} else {

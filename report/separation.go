@@ -66,9 +66,13 @@ func (s Separation) layers() (Shown, error) {
 	return Shown{Figure: f, Caption: text.Say("depth caption", "bars", barsCaption(f.Intervals, "samples"))}, nil
 }
 
-// overLayers is a figure of a statistic over the index of the layer.
+// overLayers is a figure of a statistic over the layers.
 func (s Separation) overLayers(title, y string, series ...plot.Series) plot.Lines {
-	return plot.Lines{Title: s.title(title), X: "layer", Y: y, LinearX: true, Series: series}
+	f := plot.Lines{Title: s.title(title), X: "layer", Y: y, LinearX: true, Series: series}
+	for _, l := range s.Depth.Layers {
+		f.Names = append(f.Names, l.Name)
+	}
+	return f
 }
 
 // series is a statistic of each layer.
@@ -89,19 +93,21 @@ func (s Separation) loads() (Shown, error) {
 	if len(s.Depth.Loads) == 1 {
 		return Shown{}, errors.New("the second of two layers has the whole load")
 	}
+	var names []string
 	load := plot.Series{Name: "share of the fall of log D", Colour: 0}
 	for i, l := range s.Depth.Loads {
-		p := plot.Point{X: float64(i + 1), Y: l.Share}
+		p := plot.Point{X: float64(i), Y: l.Share}
 		if len(l.CI) == 2 {
 			p.Low, p.High = float64(l.CI[0]), float64(l.CI[1])
 		}
 		load.Points = append(load.Points, p)
+		names = append(names, l.Layer)
 	}
 	equal := 1 / float64(len(s.Depth.Loads))
-	same := plot.Series{Name: "equal shares", Reference: true, Points: []plot.Point{{X: 1, Y: equal},
-		{X: float64(len(s.Depth.Loads)), Y: equal}}}
+	same := plot.Series{Name: "equal shares", Reference: true, Points: []plot.Point{{X: 0, Y: equal},
+		{X: float64(len(s.Depth.Loads) - 1), Y: equal}}}
 	f := s.overLayers(text.Say("loads title"), text.Say("loads y"), load, same)
-	f.Bars = "95% interval for N → ∞"
+	f.Names, f.Bars = names, "95% interval for N → ∞"
 	return Shown{Figure: f, Caption: text.Say("loads caption")}, nil
 }
 
@@ -148,11 +154,14 @@ func (s Separation) discrimination() (Shown, error) {
 func (s Separation) epochs() (Shown, error) {
 	f := plot.Lines{Title: s.title(text.Say("epochs title")), X: "epoch", Y: "fuzziness D (log scale)", LinearX: true,
 		LogY: true}
+	for _, epoch := range s.Epochs {
+		f.Names = append(f.Names, epoch.Name)
+	}
 	for i, l := range s.Depth.Layers {
 		line := plot.Series{Name: l.Name, Colour: i, Dash: i / 7}
 		for e, epoch := range s.Epochs {
 			if d := float64(epoch.Depth.Layers[i].Fuzziness); loggable(d) {
-				line.Points = append(line.Points, plot.Point{X: float64(e + 1), Y: d})
+				line.Points = append(line.Points, plot.Point{X: float64(e), Y: d})
 			}
 		}
 		f.Series = append(f.Series, line)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dpnbench/dpn/separation"
+	"dpnbench/plot"
 )
 
 // TestSeparationWithoutLaw checks what the page says where no law was fitted, and where one layer has all the load.
@@ -21,6 +22,44 @@ func TestSeparationWithoutLaw(t *testing.T) {
 		_, err := s.loads()
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%d loads: %v, want an error with %q", n, err, want)
+		}
+	}
+}
+
+// Every figure over layers and epochs names them as the tables do, also if their names are numbers.
+func TestSeparationNames(t *testing.T) {
+	names := []string{"input", "1", "3", "4"}
+	var layers []separation.Layer
+	depth := &separation.Depth{}
+	for i, name := range names {
+		d := separation.Float(8 - 2*i)
+		layers = append(layers, separation.Layer{Name: name, Fuzziness: d, Compression: d, Discrimination: 1 / d})
+		if i > 0 {
+			depth.Loads = append(depth.Loads, separation.Load{Layer: name, Share: 1.0 / 3})
+		}
+	}
+	depth.Layers = layers
+	s := Separation{Depth: depth, Epochs: []SeparationEpoch{{"e010", depth}, {"e100", depth}}}
+	for name, want := range map[string][]string{"layers": names, "loads": names[1:], "accuracy": names,
+		"compression": names, "discrimination": names, "epochs": {"e010", "e100"}} {
+		for _, figure := range s.Figures() {
+			if figure.Name != name {
+				continue
+			}
+			e, err := plot.Embed(figure.Figure, "", false)
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			svg := string(e.SVG[0])
+			at := 0
+			for _, label := range want { // of the x axis, in order
+				i := strings.Index(svg[at:], ">"+label+"</text>")
+				if i < 0 {
+					t.Errorf("figure %s: no %q after %d bytes", name, label, at)
+					break
+				}
+				at += i
+			}
 		}
 	}
 }

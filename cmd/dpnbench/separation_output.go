@@ -5,6 +5,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"dpnbench/dpn/separation"
@@ -53,7 +54,8 @@ func (z *features) print(s report.Separation) {
 		}
 	}
 	if e := d.EffectiveDepth; e.Index >= 0 {
-		z.printf("effective depth: layer %d (%s), the first where the nearest class mean errs on at most %.0f%%\n",
+		z.printf("effective depth: %d, that of layer %s, the first where the nearest class mean errs on at most "+
+			"%.0f%%\n",
 			e.Index, e.Layer, 100*e.Error)
 	} else {
 		z.printf("effective depth: none, the nearest class mean errs on more than %.0f%% at every layer\n", 100*e.Error)
@@ -134,17 +136,30 @@ func (z *features) printLaws(s report.Separation) {
 // mostPrinted is the largest number of layers whose CKA is printed.
 const mostPrinted = 12
 
+// mostShort is the length of names that head columns of the table of CKA; of longer ones their numbers do.
+const mostShort = 6
+
 func (z *features) printCKA(d *separation.Depth) {
 	if len(d.CKA) < 2 || len(d.CKA) > mostPrinted {
 		return
 	}
 	head := []string{"CKA"}
-	for i := range d.Layers { // names are often long
-		head = append(head, fmt.Sprint(i))
+	short := !slices.ContainsFunc(d.Layers, func(l separation.Layer) bool { return len(l.Name) > mostShort })
+	name := func(i int) string {
+		if short {
+			return d.Layers[i].Name
+		}
+		return "#" + strconv.Itoa(i)
+	}
+	for i := range d.Layers {
+		head = append(head, name(i))
 	}
 	rows := [][]string{head}
 	for i, l := range d.Layers {
-		row := []string{fmt.Sprintf("%s %d", l.Name, i)}
+		row := []string{l.Name}
+		if !short {
+			row[0] += " " + name(i)
+		}
 		for _, v := range d.CKA[i] {
 			row = append(row, decimals(float64(v), 3))
 		}

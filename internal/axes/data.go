@@ -133,12 +133,17 @@ type Labels struct {
 	Labels []string
 	Style  text.Style
 	Offset vg.Point
+	Paper  color.Color // behind each text, so that what is drawn before does not run through it; nil: none
 }
 
 // Plot implements Plotter.
 func (l *Labels) Plot(c draw.Canvas, p *Plot) {
 	for i, at := range l.on(&c, p) {
 		if c.Contains(at) {
+			if l.Paper != nil {
+				c.SetColor(l.Paper)
+				c.Fill(l.Style.Rectangle(l.Labels[i]).Add(at.Add(l.Offset)).Path())
+			}
 			c.FillText(l.Style, at.Add(l.Offset), l.Labels[i])
 		}
 	}
