@@ -69,6 +69,24 @@ func TestExamples(t *testing.T) {
 	for name := range want {
 		t.Errorf("there is no program %s", name)
 	}
+	// What a message about a column names is a flag of the program.
+	fractions := write(t, filepath.Join(dir, "fractions.csv"), []byte("k,a,b\nu,2,0.5\nv,1,1.5\nu,4,0.25\n"))
+	for _, name := range []string{"csv", "separation"} {
+		program := func(args ...string) string {
+			args = append(args, fractions)
+			if name == "csv" {
+				args = append(args, filepath.Join(dir, "k.safetensors"))
+			}
+			out, _ := exec.Command(filepath.Join(dir, name), args...).CombinedOutput()
+			return string(out)
+		}
+		if out := program("--drop", "k"); !strings.Contains(out, "--label COLUMN takes another column") {
+			t.Errorf("%s: %s", name, out)
+		}
+		if out := program("--label", "nose"); !strings.Contains(out, `--label: no column "nose"`) {
+			t.Errorf("%s: %s", name, out)
+		}
+	}
 }
 
 func write(t *testing.T, name string, data []byte) string {

@@ -1,14 +1,15 @@
 // Command csv trains a network on a table and saves it: CSV or TSV, or any other file that package
-// source reads. The classes are in the column called label, class, target or y, else in the last.
+// source reads. The classes are in the column of --label, or the one called label, class, target or y,
+// else in the last.
 //
 //	go run ./examples/csv table.csv model.safetensors
 package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"log"
-	"os"
 
 	"dpnbench/dataset/source"
 	"dpnbench/dpn"
@@ -16,11 +17,16 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 3 {
-		log.Fatal("usage: csv table.csv model.safetensors")
+	label := flag.String("label", "", "the `column` of labels, by name or number from 1")
+	drop := flag.String("drop", "", "`columns` to leave out, by name or number from 1")
+	flag.Parse()
+	if flag.NArg() != 2 {
+		log.Fatal("usage: csv [--label COLUMN] [--drop COLUMN,...] table.csv model.safetensors")
 	}
+	columns, err := source.Columns(*drop)
+	check(err)
 	// A fifth of the rows of every class, drawn by the seed, is for testing.
-	data, err := source.Open(os.Args[1], source.Options{TestShare: 0.2, Seed: 1})
+	data, err := source.Open(flag.Arg(0), source.Options{TestShare: 0.2, Seed: 1, Label: *label, Drop: columns})
 	check(err)
 	fmt.Printf("%d + %d rows of %v, classes %q\n", data.Train.Len(), data.Test.Len(), data.Shape(), data.Classes)
 
@@ -41,7 +47,7 @@ func main() {
 	score, err := model.Score(ctx, e, data.Test)
 	check(err)
 	fmt.Printf("test accuracy %.1f%%\n", 100*score.Accuracy)
-	check(model.Save(os.Args[2])) // with the names of the classes and the normalisation of the features
+	check(model.Save(flag.Arg(1))) // with the names of the classes and the normalisation of the features
 }
 
 func check(err error) {

@@ -1,15 +1,16 @@
 // Command separation measures how the layers of any network separate the classes: it reads a file for
 // each layer, in order, with the features of the same samples and their labels: CSV, NPZ, or any other
-// that package source reads, also X.npy,y.npy.
+// that package source reads, also X.npy,y.npy. Labels of a table are in the column of --label, or the
+// one called label, class, target or y, else in the last.
 //
 //	go run ./examples/separation layer0.npy,labels.npy layer1.npy,labels.npy
 package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"log"
-	"os"
 
 	"dpnbench/dataset/source"
 	"dpnbench/dpn/separation"
@@ -17,12 +18,17 @@ import (
 )
 
 func main() {
-	if len(os.Args) < 2 {
-		log.Fatal("usage: separation layer0.csv layer1.csv...")
+	label := flag.String("label", "", "the `column` of labels, by name or number from 1")
+	drop := flag.String("drop", "", "`columns` to leave out, by name or number from 1")
+	flag.Parse()
+	if flag.NArg() < 1 {
+		log.Fatal("usage: separation [--label COLUMN] [--drop COLUMN,...] layer0.csv layer1.csv...")
 	}
+	columns, err := source.Columns(*drop)
+	check(err)
 	var layers []separation.LayerInput
-	for _, name := range os.Args[1:] {
-		data, err := source.Open(name, source.Options{})
+	for _, name := range flag.Args() {
+		data, err := source.Open(name, source.Options{Label: *label, Drop: columns})
 		check(err)
 		set := separation.Set{X: data.Train.Values, Dim: data.Shape().Len(), Labels: data.Train.Labels}
 		layers = append(layers, separation.LayerInput{Name: name, Input: set})
