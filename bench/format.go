@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+
+	"dpnbench/internal/sysinfo"
 )
 
 const none = "–" // replaces a number that is missing
@@ -71,4 +73,22 @@ func FormatBytes(n int) string {
 		return fmt.Sprintf("%.4g MiB", float64(n)/(1<<20))
 	}
 	return fmt.Sprintf("%.4g GiB", float64(n)/(1<<30))
+}
+
+// FormatCaches prints the size of a cache of each level, and why one is unknown.
+func FormatCaches(m *sysinfo.Machine) (out []string) {
+	for _, c := range []struct {
+		level string
+		bytes int
+	}{{"L1", m.Caches.L1D}, {"L2", m.Caches.L2}, {"L3", m.Caches.L3}} {
+		text := c.level + " " + FormatBytes(c.bytes)
+		switch {
+		case c.bytes <= 0 && m.Virtual:
+			text += " (the virtual machine does not report it)"
+		case c.bytes <= 0:
+			text += " (the machine does not report it)"
+		}
+		out = append(out, text)
+	}
+	return out
 }

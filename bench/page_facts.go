@@ -44,7 +44,7 @@ func (p *page) facts() (out []report.Fact) {
 	}
 	fact("Microarchitecture", m.Micro)
 	fact("Cores", some(m.Cores, "physical"), some(m.LogicalCores, "logical"), some(m.CPUs, "allowed"), quota)
-	fact("Caches", "L1 "+FormatBytes(m.Caches.L1D), "L2 "+FormatBytes(m.Caches.L2), "L3 "+FormatBytes(m.Caches.L3))
+	fact("Caches", FormatCaches(m)...)
 	var tiers, missing []string
 	for _, t := range m.Tiers {
 		if t.Available {

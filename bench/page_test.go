@@ -315,6 +315,8 @@ func TestPageNumbers(t *testing.T) {
 			"45.6 µs"}, {FormatSeconds(1.7e-8), "17.0 ns"}, {FormatSeconds(0), "–"},
 		{FormatBytes(48 << 10), "48 KiB"}, {FormatBytes(503316480), "480 MiB"}, {FormatBytes(1 << 30),
 			"1 GiB"}, {FormatBytes(-1), "unknown"},
+		{strings.Join(FormatCaches(&sysinfo.Machine{Caches: sysinfo.Caches{L1D: 1 << 10, L2: 1 << 20, L3: -1},
+			Virtual: true}), ", "), "L1 1 KiB, L2 1 MiB, L3 unknown (the virtual machine does not report it)"},
 		{FormatWidth(1, [2]float64{0.99, 1.03}), "±3.0%"}, {FormatWidth(0, [2]float64{}), "–"},
 		{FormatWidth(1, [2]float64{0.5, 6.5}), "> 100%"},
 		{Settings{Extent: "usual"}.command(), "dpnbench bench --json again.json --html again.html"},

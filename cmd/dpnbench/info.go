@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"dpnbench/bench"
 	"dpnbench/engine"
@@ -40,8 +41,7 @@ func (a *app) info() error {
 	}
 	a.printf("cores    %s physical, %s logical; the process may use %d\n", known(m.Cores), known(m.LogicalCores),
 		m.ThreadsAllowed)
-	a.printf("caches   L1 %s, L2 %s, L3 %s\n", bench.FormatBytes(m.Caches.L1D), bench.FormatBytes(m.Caches.L2),
-		bench.FormatBytes(m.Caches.L3))
+	a.printf("caches   %s\n", strings.Join(bench.FormatCaches(&m), ", "))
 	a.printf("system   %s\n", m.System())
 	a.printf("Go       %s\n\n", m.GoVersion)
 	for _, t := range engine.Tiers() {

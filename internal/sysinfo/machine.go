@@ -21,8 +21,8 @@ type Machine struct {
 	GoVersion string   `json:"go_version"`
 	Features  []string `json:"features"`
 
-	Cores          int `json:"cores"`           // physical, 0 if unknown
-	LogicalCores   int `json:"logical_cores"`   // hyperthreads of the machine, 0 if unknown
+	Cores          int `json:"cores"`           // physical, of those online; 0 if unknown
+	LogicalCores   int `json:"logical_cores"`   // hyperthreads of the machine that are online, 0 if unknown
 	CPUs           int `json:"cpus"`            // allowed by the affinity mask
 	ThreadsAllowed int `json:"threads_allowed"` // GOMAXPROCS, which respects the cgroup limit
 
@@ -72,6 +72,7 @@ func ReadMachine() Machine {
 	}
 	m.Micro = microarchitecture(c.VendorString, c.Family, c.Model, c.Supports)
 	m.readSystem()
+	m.readCPUs("/sys/devices/system/cpu")
 	m.readCaches("/sys/devices/system/cpu")
 	for _, t := range engine.Tiers() {
 		m.Tiers = append(m.Tiers, Tier{Name: t.Tier.String(), Available: t.Available, Reason: t.Reason})

@@ -1,6 +1,7 @@
 package sysinfo
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -31,33 +32,65 @@ func (m *Machine) readSystem() {
 	}
 }
 
-// readCaches reads the caches that Linux lists below dir. They give the number of cores
-// (each has its own L1) and of L3 caches, and the sizes that cpuid does not report (arm64).
+// readCPUs counts the CPUs and the cores that Linux lists below dir as online. What cpuid says of them is that of one
+// socket, or of the host of a virtual machine, so it counts only where Linux says nothing.
+func (m *Machine) readCPUs(dir string) {
+	online := countList(text(filepath.Join(dir, "online")))
+	if online == 0 {
+		return
+	}
+	cores := map[string]bool{} // the CPUs of each
+	found, _ := filepath.Glob(filepath.Join(dir, "cpu[0-9]*", "topology"))
+	for _, cpu := range found { // that is online
+		read := func(name string) string { return text(filepath.Join(cpu, name)) }
+		cores[cmp.Or(read("core_cpus_list"), read("thread_siblings_list"))] = true
+	}
+	delete(cores, "")
+	if len(cores) > 0 || m.LogicalCores != online {
+		m.Cores = len(cores)
+	}
+	m.LogicalCores = online
+}
+
+// countList counts the CPUs of a list such as 0-3,8; it returns 0 if it is none.
+func countList(list string) (n int) {
+	for part := range strings.SplitSeq(list, ",") {
+		first, last, isRange := strings.Cut(part, "-")
+		if !isRange {
+			last = first
+		}
+		lo, err := strconv.Atoi(first)
+		hi, err2 := strconv.Atoi(last)
+		if err != nil || err2 != nil || lo < 0 || hi < lo {
+			return 0
+		}
+		n += hi - lo + 1
+	}
+	return n
+}
+
+// readCaches reads the caches that Linux lists below dir: how many L3 caches there are, and the sizes that cpuid does
+// not report (arm64). Many virtual machines list none.
 func (m *Machine) readCaches(dir string) {
 	found, _ := filepath.Glob(filepath.Join(dir, "cpu[0-9]*", "cache", "index[0-9]*"))
-	sharers := map[string]map[string]bool{} // level -> set of shared_cpu_list
+	third := map[string]bool{} // the CPUs of each L3
 	for _, cache := range found {
 		read := func(name string) string { return text(filepath.Join(cache, name)) }
 		level := read("level")
 		if read("type") == "Instruction" {
 			continue
 		}
-		if sharers[level] == nil {
-			sharers[level] = map[string]bool{}
-			var kib int
-			fmt.Sscanf(read("size"), "%dK", &kib)
-			sizes := map[string]*int{"1": &m.Caches.L1D, "2": &m.Caches.L2, "3": &m.Caches.L3}
-			if size := sizes[level]; size != nil && *size <= 0 && kib > 0 {
-				*size = kib << 10
-			}
+		var kib int
+		fmt.Sscanf(read("size"), "%dK", &kib)
+		sizes := map[string]*int{"1": &m.Caches.L1D, "2": &m.Caches.L2, "3": &m.Caches.L3}
+		if size := sizes[level]; size != nil && *size <= 0 && kib > 0 {
+			*size = kib << 10
 		}
-		sharers[level][read("shared_cpu_list")] = true
+		if level == "3" {
+			third[read("shared_cpu_list")] = true
+		}
 	}
-	if n := len(sharers["1"]); n > 0 {
-		cpus, _ := filepath.Glob(filepath.Join(dir, "cpu[0-9]*", "cache"))
-		m.Cores, m.LogicalCores = n, len(cpus)
-	}
-	if n := len(sharers["3"]); n > 0 {
+	if n := len(third); n > 0 {
 		m.Caches.L3Count = n
 	}
 }
