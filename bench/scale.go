@@ -107,7 +107,7 @@ func (c ScaleCost) Simulate(batch int, n Network) (points []Scaled) {
 				break
 			}
 			p := Scaled{Preset: c.Preset, Weak: weak, Ranks: r, Batch: batch}
-			each := math.Ceil(float64(batch) / float64(r)) // the largest piece
+			each := p.part()
 			if weak {
 				p.Batch, each = c.Batch*r, float64(c.Batch)
 			}

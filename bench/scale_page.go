@@ -1,8 +1,12 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
+	"strings"
 
 	"dpnbench/internal/format"
 	"dpnbench/plot"
@@ -62,6 +66,87 @@ func (s *Scale) Rows() [][]string {
 	return rows
 }
 
+// above reports whether an efficiency is shown as more than 100%.
+func (x *Scaled) above() bool { return x.Efficiency >= 1.005 }
+
+// Above explains efficiencies above 100%: a sentence or two for each kind of scaling that has any.
+func (s *Scale) Above() (out []string) {
+	for _, weak := range []bool{false, true} {
+		var above []*Scaled // the largest of each preset
+		for _, c := range s.Costs {
+			most := &Scaled{}
+			for i := range s.Points {
+				if x := &s.Points[i]; x.Preset == c.Preset && x.Weak == weak && x.Efficiency > most.Efficiency {
+					most = x
+				}
+			}
+			if most.above() {
+				above = append(above, most)
+			}
+		}
+		slices.SortStableFunc(above, func(x, y *Scaled) int { return cmp.Compare(y.Efficiency, x.Efficiency) })
+		var which []string
+		for _, x := range above[:min(len(above), namedAbove)] {
+			which = append(which, fmt.Sprintf("%s %.0f%% on %s: %s", x.Preset, 100*x.Efficiency,
+				format.Count(x.Ranks, "rank"), s.why(x)))
+		}
+		if more := len(above) - len(which); more > 0 {
+			which = append(which, "and "+format.Count(more, "other preset"))
+		}
+		switch list := strings.Join(which, "; "); {
+		case list != "" && weak:
+			out = append(out, sentences.Say("weak above", "which", list))
+		case list != "":
+			out = append(out, sentences.Say("strong above", "which", list))
+		}
+	}
+	return out
+}
+
+// namedAbove is the number of presets that Above names.
+const namedAbove = 3
+
+// why gives the two costs whose ratio takes an efficiency above 100%. Stragglers, messages and additions only lower it.
+func (s *Scale) why(x *Scaled) string {
+	c := s.Costs[slices.IndexFunc(s.Costs, func(c ScaleCost) bool { return c.Preset == x.Preset })]
+	if x.Weak {
+		one, _ := c.Update(1, float64(c.Batch), Network{})
+		return FormatSeconds(c.Sharded) + " of " + FormatSeconds(one)
+	}
+	each := func(samples float64) string {
+		return fmt.Sprintf("%s each of %s", FormatSeconds(c.computing(samples)/samples), format.Thousands(int(samples)))
+	}
+	return each(float64(x.Batch)) + ", " + each(x.part())
+}
+
+// part is the number of samples of a rank that has the most, in strong scaling.
+func (x *Scaled) part() float64 { return math.Ceil(float64(x.Batch) / float64(x.Ranks)) }
+
+// lines is the figure of a kind of scaling. Lines of a colour differ in their dashes and marks, too.
+func (s *Scale) lines(weak bool) report.Shown {
+	f := plot.Lines{X: "ranks (log scale)", Y: "efficiency (%)", From: 0, To: 100,
+		Title: fmt.Sprintf("Strong scaling: a minibatch of %s samples", format.Thousands(s.Batch))}
+	key := "strong caption"
+	if weak {
+		f.Title, key = "Weak scaling: the preset's batch on every rank", "weak caption"
+	}
+	above := false
+	for i, c := range s.Costs {
+		line := plot.Series{Name: c.Preset, Colour: i, Dash: i / markShapes}
+		for j := range s.Points {
+			if x := &s.Points[j]; x.Preset == c.Preset && x.Weak == weak {
+				line.Points = append(line.Points, plot.Point{X: float64(x.Ranks), Y: 100 * x.Efficiency})
+				above = above || x.above()
+			}
+		}
+		f.Series = append(f.Series, line)
+	}
+	return report.Shown{Figure: f, Caption: sentences.Say(key, "batch", format.Thousands(s.Batch), "above", above)}
+}
+
+// markShapes is the number of shapes of marks in a figure of lines.
+const markShapes = 5
+
 // CheckRows are a row for each number of ranks that was measured.
 func (s *Scale) CheckRows() [][]string {
 	rows := [][]string{{"preset", "ranks", "batch", "predicted", "measured", "measured/predicted"}}
@@ -86,24 +171,6 @@ func (s *Scale) Page() report.Page {
 			"Between two ranks here: " + s.Here.Measured() + "."},
 		Facts: []report.Fact{{Name: "machine", Text: s.Machine}, {Name: "a rank", Text: s.Tier + ", " +
 			format.Count(s.Threads, "thread")}}}
-	var figures report.Figures
-	for _, weak := range []bool{false, true} {
-		f := plot.Lines{Title: fmt.Sprintf("Strong scaling: a minibatch of %s samples",
-			format.Thousands(s.Batch)), X: "ranks (log scale)", Y: "efficiency (%)", From: 0, To: 100}
-		if weak {
-			f.Title = "Weak scaling: the preset's batch on every rank"
-		}
-		for i, c := range s.Costs {
-			line := plot.Series{Name: c.Preset, Colour: i, Dash: i / 10, Curve: true}
-			for _, x := range s.Points {
-				if x.Preset == c.Preset && x.Weak == weak {
-					line.Points = append(line.Points, plot.Point{X: float64(x.Ranks), Y: 100 * x.Efficiency})
-				}
-			}
-			f.Series = append(f.Series, line)
-		}
-		figures = append(figures, report.Shown{Figure: f})
-	}
 	table := func(caption string, rows [][]string) report.Table {
 		t := report.Table{Caption: caption}
 		for i, name := range rows[0] {
@@ -114,8 +181,12 @@ func (s *Scale) Page() report.Page {
 		}
 		return t
 	}
-	p.Sections = []report.Section{{ID: "scaling", Title: "Scaling", Blocks: []report.Block{figures,
-		table("An update of the preset's batch on one rank, and the efficiency of more.", s.Rows())}}}
+	scaling := []report.Block{report.Figures{s.lines(false), s.lines(true)},
+		table("An update of the preset's batch on one rank, and the efficiency of more.", s.Rows())}
+	for _, said := range s.Above() {
+		scaling = append(scaling, report.Text(said))
+	}
+	p.Sections = []report.Section{{ID: "scaling", Title: "Scaling", Blocks: scaling}}
 	if len(s.Checks) > 0 {
 		p.Sections = append(p.Sections, report.Section{ID: "check", Title: "The model beside ranks in one process",
 			Blocks: []report.Block{table("Ranks of one thread on this machine, more than it has cores; messages are "+

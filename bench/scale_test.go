@@ -3,14 +3,19 @@ package bench
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"dpnbench/dpn"
 	"dpnbench/engine"
 	"dpnbench/internal/mpi"
 	"dpnbench/internal/webtest"
+	"dpnbench/plot"
 )
 
 // TestScaleModel checks the model at its limits.
@@ -90,6 +95,85 @@ func TestScalePage(t *testing.T) {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
+	}
+}
+
+// TestScaleAbove holds figures above 100% to an explanation: of strong scaling by what a sample takes in the whole
+// minibatch and in a part, of weak scaling by what the ranks divide.
+func TestScaleAbove(t *testing.T) {
+	even := ScaleCost{Preset: "even", Batch: 100, Computing: []Cost{{10, 0.01}, {1000, 1}}}
+	steep := ScaleCost{Preset: "steep", Batch: 100, Computing: []Cost{{100, 0.1}, {1000, 2}}}
+	shared := ScaleCost{Preset: "shared", Batch: 100, Computing: even.Computing, Sharded: 0.1}
+	named := func(c ScaleCost, name string) ScaleCost {
+		c.Preset = name
+		return c
+	}
+	for _, c := range []struct {
+		costs []ScaleCost
+		want  []string // in a sentence each
+	}{
+		{[]ScaleCost{even}, nil},
+		{[]ScaleCost{even, steep}, []string{"steep 164% on 8 ranks: 2.00 ms each of 1,000, 1.22 ms each of 125)"}},
+		{[]ScaleCost{shared}, []string{"shared 198% on 128 ranks: 100 ms of 200 ms)"}},
+		{[]ScaleCost{named(steep, "a"), named(steep, "b"), steep, named(steep, "c"), named(steep, "d")},
+			[]string{"; and 2 other presets)"}},
+		{[]ScaleCost{steep, shared}, []string{"Strong, above 100%", "Weak, above 100%"}},
+	} {
+		s := &Scale{Batch: 1000, Costs: c.costs}
+		for _, cost := range c.costs {
+			for _, p := range cost.Simulate(s.Batch, Network{Bandwidth: math.Inf(1)}) {
+				if p.Ranks <= 8 || p.Weak && p.Ranks <= 128 {
+					s.Points = append(s.Points, p)
+				}
+			}
+		}
+		got := s.Above()
+		if len(got) != len(c.want) {
+			t.Errorf("%q, want %q", got, c.want)
+			continue
+		}
+		for i, want := range c.want {
+			if !strings.Contains(got[i], want) {
+				t.Errorf("%q lacks %q", got[i], want)
+			}
+		}
+		for _, weak := range []bool{false, true} {
+			said := strings.Contains(s.lines(weak).Caption, "above 100%")
+			point := slices.ContainsFunc(s.Points, func(p Scaled) bool { return p.Weak == weak && p.Efficiency > 1.1 })
+			if said != point {
+				t.Errorf("weak %t: caption %q", weak, s.lines(weak).Caption)
+			}
+		}
+	}
+}
+
+// TestScaleLines draws the line of each of as many presets as there are, and some more, alone: without their colours
+// no two are alike.
+func TestScaleLines(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out by -short: draws figures, slow under emulation")
+	}
+	colour := regexp.MustCompile(`#[0-9A-Fa-f]{6}`)
+	s := new(Scale)
+	for i := range len(dpn.Presets()) + 4 {
+		name := strconv.Itoa(i)
+		s.Costs = append(s.Costs, ScaleCost{Preset: name})
+		s.Points = append(s.Points, Scaled{Preset: name, Ranks: 1, Efficiency: 1},
+			Scaled{Preset: name, Ranks: 2, Efficiency: 0.9})
+	}
+	seen := map[string]string{}
+	for _, series := range s.lines(false).Figure.(plot.Lines).Series {
+		name := series.Name
+		series.Name = "a preset"
+		e, err := plot.Embed(plot.Lines{Title: "one", X: "x", Y: "y", Series: []plot.Series{series}}, "", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		look := colour.ReplaceAllString(fmt.Sprint(e.Legend, e.SVG), "")
+		if other, ok := seen[look]; ok {
+			t.Errorf("presets %s and %s differ by colour alone", other, name)
+		}
+		seen[look] = name
 	}
 }
 

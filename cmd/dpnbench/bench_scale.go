@@ -18,7 +18,9 @@ import (
 
 const scaleHelp = `Measure what an update costs here, and simulate training on 1 to 1,024 ranks by a simple model.
 Strong scaling divides a minibatch of --batch samples among the ranks, weak scaling gives each rank
-the batch of the preset. Efficiency: samples a second, over those of one rank times the ranks.
+the batch of the preset. Efficiency: samples a second, over those of one rank times the ranks. It
+can exceed 100%: a large minibatch is slower per sample than its parts, and the ranks divide norm
+and optimiser. A line below the table then says so, with the times.
 
 The model: a rank computes its samples and what does not depend on them (the precisions), and its
 part of the norm and of the optimiser. It sends 4 (R - 1) messages, with twice (R - 1)/R of the
@@ -182,6 +184,9 @@ func (s *scaling) checkModel(ctx context.Context, r *bench.Scale) error {
 func (s *scaling) conclude(r *bench.Scale) error {
 	s.table(r.Rows())
 	s.note("strong: %d samples on all ranks; weak: the batch of the preset on each\n", s.batch)
+	for _, said := range r.Above() {
+		s.warn("%s\n", said)
+	}
 	s.printf("the model: %s\n", r.Network.Said())
 	s.note("between two ranks here: %s\n", r.Here.Measured())
 	if len(r.Checks) > 0 {
