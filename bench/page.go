@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"dpnbench/engine"
 	"dpnbench/internal/format"
 	"dpnbench/internal/prose"
 	"dpnbench/internal/template"
@@ -32,6 +33,8 @@ var proseFiles embed.FS
 var sentences = prose.Parse(proseFiles, "prose/*.tmpl")
 
 var pageFuncs = template.Funcs{
+	"pureGo":    engine.Generic.String,
+	"hostTier":  func() string { return hostTier },
 	"quantity":  quantity,
 	"duration":  FormatSeconds,
 	"number":    func(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) },

@@ -189,6 +189,21 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// TestPageNamesTiers holds the names of tiers that the page explains to those that its rows can have: the two that are
+// no instruction sets.
+func TestPageNamesTiers(t *testing.T) {
+	page := pageOf(t, modelled(Quick, []string{"avx2"}, []int{1}))
+	_, text, _ := strings.Cut(page, "<dt>tier, threads</dt>")
+	text, _, _ = strings.Cut(text, "</dd>")
+	var names []string
+	for _, quoted := range regexp.MustCompile(`“([^”]*)”`).FindAllStringSubmatch(text, -1) {
+		names = append(names, quoted[1])
+	}
+	if want := []string{engine.Generic.String(), hostTier}; !slices.Equal(names, want) {
+		t.Errorf("the page explains the tiers %q, want %q: %s", names, want, text)
+	}
+}
+
 func TestPageOfParts(t *testing.T) {
 	quick := func(edit func(r *Report)) *Report {
 		r := modelled(Quick, []string{"avx2"}, []int{1})
