@@ -60,3 +60,37 @@ func TestScrollShadow(t *testing.T) {
 	}
 	b.CheckQuiet()
 }
+
+// TestTablesBeside holds the tables of uncertainty, with four to ten columns of the names that they have, to the width
+// of a desktop: where they do not fit side by side, they are one below the other.
+func TestTablesBeside(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out by -short: takes seconds, minutes under emulation")
+	}
+	b := webtest.Start(t)
+	names := []string{"score", "uniform", "inverted", "rotated", "misclassified", "fashion-mnist", "mnist", "digits",
+		"cifar-10-batches", "medical-images"}
+	for n := 4; n <= len(names); n++ {
+		x := Table{Caption: "AUROC", Rows: []Row{{Cells: []string{"displacement = |x_n − x_0|"}}}}
+		for i, name := range names[:n] {
+			x.Columns = append(x.Columns, Column{name, i > 0})
+			if i > 0 {
+				x.Rows[0].Cells = append(x.Rows[0].Cells, "100.0%")
+			}
+		}
+		b.Open([]byte(written(t, Page{Title: "tables", Sections: []Section{{Title: "tables",
+			Blocks: Beside([]Block{x}, []Block{x})}}})), 1280, 800)
+		var wide []string
+		b.Evaluate(`[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1)
+			.map(e => e.scrollWidth + " of " + e.clientWidth)`, &wide)
+		if len(wide) > 0 {
+			t.Errorf("%d columns: tables are too wide, %q pixels", n, wide)
+		}
+		var tops []float64
+		b.Evaluate(`[...document.querySelectorAll('.scroll')].map(e => e.getBoundingClientRect().top)`, &tops)
+		if side := tops[0] == tops[1]; side != (n < 6) {
+			t.Errorf("%d columns: side by side %t", n, side)
+		}
+	}
+	b.CheckQuiet()
+}
