@@ -23,7 +23,7 @@ type Settings struct {
 	Threads []int    `json:"threads"`          // nil: one, and all that the process may use
 
 	Passes      int     `json:"passes"`        // over all rows
-	Repetitions int     `json:"repetitions"`   // of a row in a pass
+	Repetitions int     `json:"repetitions"`   // of a row in a pass; 0: as many as the extent has
 	MinTime     float64 `json:"least_seconds"` // seconds, of a repetition
 	Pinned      bool    `json:"pinned"`
 	Phases      bool    `json:"phases,omitempty"` // of the updates of suite train
@@ -77,7 +77,7 @@ func (s *Settings) resolve() (*plan, error) {
 		}
 	}
 	if s.Repetitions < 0 {
-		return nil, fmt.Errorf("repetitions %d, expected 1 or more", s.Repetitions)
+		return nil, fmt.Errorf("repetitions %d: expected 1 or more", s.Repetitions)
 	}
 	d := defaults[x]
 	s.Passes, s.Repetitions = cmp.Or(s.Passes, d.passes), cmp.Or(s.Repetitions, d.repetitions)

@@ -75,6 +75,12 @@ func benchCommand(a *app) *cobra.Command {
 					return err
 				}
 			}
+			if err := notZero(c.Flags(), "int", "32 or 64"); err != nil {
+				return err
+			}
+			if err := notZero(c.Flags(), "repetitions", "1 or more"); err != nil {
+				return err
+			}
 			return b.run(c.Context())
 		},
 	}

@@ -227,6 +227,18 @@ func TestBenchBadInput(t *testing.T) {
 	fails(t, []string{"bench", "compare", "--threshold", "-1", other, other}, "--threshold -1")
 }
 
+// TestZeroIsNoDefault: a flag whose default is stored as 0 refuses a 0 that is given.
+func TestZeroIsNoDefault(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"bench --list --quick --repetitions 0", "--repetitions 0: expected 1 or more"},
+		{"bench --list --quick --repetitions -1", "--repetitions -1: expected 1 or more"},
+		{"bench --list --library none.so --int 0", "--int 0: expected 32 or 64"},
+		{"check --library none.so --symbol sgemm_ --int 0", "--int 0: expected 32 or 64"},
+	} {
+		fails(t, strings.Fields(c.args), c.want)
+	}
+}
+
 // TestBenchScale simulates two presets and checks the model with ranks in this process.
 func TestBenchScale(t *testing.T) {
 	long(t)

@@ -105,6 +105,9 @@ func checkCommand(a *app) *cobra.Command {
 					return err
 				}
 			}
+			if err := notZero(c.Flags(), "int", "32 or 64"); err != nil {
+				return err
+			}
 			if !o.order {
 				if err := onlyWith(c.Flags(), "--order", "terms", "draw"); err != nil {
 					return err

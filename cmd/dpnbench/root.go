@@ -230,6 +230,14 @@ func refuseEmpty(flags *pflag.FlagSet) (err error) {
 	return err
 }
 
+// notZero refuses 0 for a flag whose default, not a number that a user may mean, is stored as 0.
+func notZero(flags *pflag.FlagSet, name, expected string) error {
+	if f := flags.Lookup(name); f.Changed && f.Value.String() == "0" {
+		return fmt.Errorf("--%s 0: expected %s", name, expected)
+	}
+	return nil
+}
+
 // onlyWith refuses flags that were given although they have no effect without others.
 func onlyWith(flags *pflag.FlagSet, others string, names ...string) error {
 	for _, name := range names {
