@@ -98,8 +98,6 @@ func subtractGeneric(dst, x, y []float32) {
 func (e *Engine) Subtract(dst, x, y []float32) {
 	length("Subtract", "x", len(x), len(dst))
 	length("Subtract", "y", len(y), len(dst))
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	e.each(vectorJob{op: opSubtract, dst: dst, x: x, y: y}, len(dst))
 }
 
