@@ -103,6 +103,11 @@ func (s Settings) command() string {
 	for i, n := range s.Threads {
 		c += []string{" --threads ", ","}[min(i, 1)] + strconv.Itoa(n)
 	}
+	for x := Quick; x <= Full; x++ {
+		if x.String() == s.Extent && s.Repetitions > 0 && s.Repetitions != defaults[x].repetitions {
+			c += fmt.Sprintf(" --repetitions %d", s.Repetitions)
+		}
+	}
 	if s.Pinned {
 		c += " --pin"
 	}

@@ -334,7 +334,9 @@ func TestPageNumbers(t *testing.T) {
 			Virtual: true}), ", "), "L1 1 KiB, L2 1 MiB, L3 unknown (the virtual machine does not report it)"},
 		{FormatWidth(1, [2]float64{0.99, 1.03}), "±3.0%"}, {FormatWidth(0, [2]float64{}), "–"},
 		{FormatWidth(1, [2]float64{0.5, 6.5}), "> 100%"},
-		{Settings{Extent: "usual"}.command(), "dpnbench bench --json again.json --html again.html"},
+		{Settings{Extent: "usual", Repetitions: 5}.command(), "dpnbench bench --json again.json --html again.html"},
+		{Settings{Extent: "usual", Repetitions: 3}.command(),
+			"dpnbench bench --repetitions 3 --json again.json --html again.html"},
 		{Settings{Extent: "quick", Suites: []string{"gemm", "ascent"}, Filter: "d=6|it's", Tiers: []string{"avx2"},
 			Threads: []int{1, 2}, Pinned: true, Slow: 2}.command(),
 			`dpnbench bench --quick --suite gemm,ascent --filter 'd=6|it'\''s' --tier avx2 --threads 1,2 ` +

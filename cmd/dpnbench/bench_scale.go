@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strconv"
 
 	"dpnbench/bench"
 	"dpnbench/dpn"
@@ -75,7 +76,8 @@ func (s *scaling) run(ctx context.Context, flags *pflag.FlagSet) error {
 	}{{"batch", float64(s.batch), 1, 1 << 20}, {"latency", s.latency, 0, 1e6}, {"bandwidth", s.bandwidth, 1e-3, 1e6},
 		{"overlap", s.network.Overlap, 0, 1}, {"stragglers", s.network.Stragglers, 0, 1}} {
 		if !(f.value >= f.lo && f.value <= f.hi) {
-			return fmt.Errorf("--%s %v: expected %v to %v", f.name, f.value, f.lo, f.hi)
+			number := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+			return fmt.Errorf("--%s %s: expected %s to %s", f.name, number(f.value), number(f.lo), number(f.hi))
 		}
 	}
 	if s.presets == nil {

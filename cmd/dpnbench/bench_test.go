@@ -256,6 +256,6 @@ func TestBenchScale(t *testing.T) {
 		t.Errorf("the page: %v", err)
 	}
 	fails(t, []string{"bench", "scale", "--overlap", "2"}, "--overlap 2: expected 0 to 1")
-	fails(t, []string{"bench", "scale", "--bandwidth", "0"}, "--bandwidth 0: expected 0.001 to 1e+06")
+	fails(t, []string{"bench", "scale", "--bandwidth", "0"}, "--bandwidth 0: expected 0.001 to 1000000")
 	fails(t, []string{"bench", "scale", "--check", "compac"}, "--check: ", "compact")
 }
