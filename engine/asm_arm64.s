@@ -471,11 +471,11 @@ rowtest:
 	VFMLA V6.S4, V6.S4, V18.S4 \
 	VFMLA V7.S4, V7.S4, V19.S4
 
-// REDUCE_ROWS is the body of sqdistRowsNEON and quadRowsNEON: block adds sixteen elements of x in V4 to V7 and y in V0 to
-// V3 to the lanes, rest the filled-up last ones. A function has it once, with its labels.
+// REDUCE_ROWS is the body of sqdistRowsNEON and quadRowsNEON: block16 adds sixteen elements of x in V4 to V7 and y in
+// V0 to V3 to the lanes, rest16 the filled-up last ones. A function has it once, with its labels.
 //
 // R0 dst, R5 rows left   R1 current element of x, R11 floats from a row's end to the next
-// R12 y, R13 w, R2 and R3 their current elements   R6 the length, R7 elements left   V16 to V19 lanes
+// R12 y, R13 w (of quadRows), R2 and R3 their current elements   R6 the length, R7 elements left   V16 to V19 lanes
 #define REDUCE_ROWS(block16, rest16) \
 	MOVD dst_base+0(FP), R0 \
 	MOVD dst_len+8(FP), R5  \
@@ -510,6 +510,8 @@ rowtest: \
 	BGE  row
 
 // func sqdistRowsNEON(dst, x []float32, xs int, y []float32)
+//
+// Registers: see REDUCE_ROWS.
 TEXT ·sqdistRowsNEON(SB), NOSPLIT, $0-80
 	REDUCE_ROWS(REDUCE_SQ16, REDUCE_SQ16)
 	RET
@@ -538,6 +540,8 @@ TEXT ·sqdistRowsNEON(SB), NOSPLIT, $0-80
 	REDUCE_QUAD16
 
 // func quadRowsNEON(dst, x []float32, xs int, y, w []float32)
+//
+// Registers: see REDUCE_ROWS.
 TEXT ·quadRowsNEON(SB), NOSPLIT, $0-104
 	MOVD w_base+80(FP), R13
 	REDUCE_ROWS(REDUCE_QUADBLOCK, REDUCE_QUADREST)

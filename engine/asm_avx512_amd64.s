@@ -420,8 +420,8 @@ rowtest:
 	RET
 
 // REDUCE_ROWS is the body of sqdistRowsAVX512 and quadRowsAVX512: four rows of x at a time, to hide the latency of
-// their chains, then row by row. load and loadrest load what four rows share, op adds elements of all four, in Z0 to Z3,
-// to their lanes; one and onerest do both for a single row, in Z0. A function has it once, with its labels.
+// their chains, then row by row. load and loadrest load what four rows share, op adds elements of all four, in Z0 to
+// Z3, to their lanes; one and onerest do both for a single row, in Z0. A function has it once, with its labels.
 //
 // DI dst         SI current row of x, R10 bytes from row to row, R13 three times that   DX y
 // R12 rows left  R8, R9 current element of x and y
@@ -525,6 +525,8 @@ rowtest: \
 #define REDUCE_SQONEREST VMOVUPS.Z (R9), K1, Z1; VSUBPS Z1, Z0, Z0; VFMADD231PS Z0, Z0, Z4
 
 // func sqdistRowsAVX512(dst, x []float32, xs int, y []float32)
+//
+// Registers: see REDUCE_ROWS.
 TEXT ·sqdistRowsAVX512(SB), NOSPLIT, $0-80
 	REDUCE_ROWS(REDUCE_SQLOAD, REDUCE_SQLOADREST, REDUCE_SQ, REDUCE_SQONE, REDUCE_SQONEREST)
 	VZEROUPPER
@@ -557,7 +559,7 @@ TEXT ·sqdistRowsAVX512(SB), NOSPLIT, $0-80
 
 // func quadRowsAVX512(dst, x []float32, xs int, y, w []float32)
 //
-// R11 bytes from y to w.
+// R11 bytes from y to w; the others: see REDUCE_ROWS.
 TEXT ·quadRowsAVX512(SB), NOSPLIT, $0-104
 	MOVQ w_base+80(FP), R11
 	SUBQ y_base+56(FP), R11 // from y to w

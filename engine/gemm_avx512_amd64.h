@@ -1,5 +1,5 @@
-// Shared by asm_gemm_avx512_amd64.s and the small-d kernels of asm_ascent_avx512_amd64.s:
-// accumulators, prefetch, and the tile of up to 6 rows and 64 columns, a pair of panels of B.
+// Shared by asm_gemm_avx512_amd64.s and asm_ascent_avx512_amd64.s: GEMM_FETCH and GEMM_ZERO. The rest is for the
+// kernels for small d of the latter: their tile of up to 6 rows and 64 columns, a pair of panels of B.
 //
 //	Z4 to Z7, ... Z24 to Z27   accumulators: row i is Z(4+4i) to Z(7+4i)
 //	Z0 to Z3                   B[p], 64 columns    Z28, Z29   A[i][p] in all lanes, in turns

@@ -1,5 +1,5 @@
 // Shared by asm_gemm_amd64.s and asm_gemm_avx512_amd64.s: the arguments of products, the walk over the panels of
-// B (or pairs of panels) of one call, and at the end steps of the transpositions. The frames of the products, of
+// B of one call, and at the end steps of the transpositions. The frames of the products, of
 // 280 bytes, hold a copy of the arguments, in the lowest 224 bytes, and these slots (offsets from SP):
 //
 //	aHere-8, cHere-16     A and C of the current tile

@@ -35,7 +35,7 @@ type rowwiseJob struct {
 	tasks int
 }
 
-// eachRow runs the job over n rows or columns. Rows of x and y that are not contiguous are copied.
+// eachRow runs the job over n rows or columns. Rows of x, and of y if there is one, that are not contiguous are copied.
 func (e *Engine) eachRow(j rowwiseJob, n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

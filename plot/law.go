@@ -81,11 +81,15 @@ func (a Layers) layout(width vg.Length) (drawing, error) {
 	return f, nil
 }
 
+// mostNames is about the largest number of names that fit on an x axis; of more, every second one is shown, or fewer.
+const mostNames = 40
+
 // nameTicks names 0, 1, ... on the x axis, of a width, and returns the additional height that the names need.
 func nameTicks(p *axes.Plot, names []string, width vg.Length) vg.Length {
 	var ticks []axes.Tick
-	for i, name := range names {
-		ticks = append(ticks, axes.Tick{Value: float64(i), Label: format.Printable(name)})
+	stride := (len(names) + mostNames - 1) / mostNames
+	for i := 0; i < len(names); i += stride {
+		ticks = append(ticks, axes.Tick{Value: float64(i), Label: format.Printable(names[i])})
 	}
 	p.X.Tick.Marker = axes.Ticks(ticks...)
 	return slant(p, ticks, width)

@@ -261,6 +261,9 @@ func (z *features) named(err error, layers []separation.LayerInput, folder strin
 		return fmt.Errorf("--features: %w", err)
 	}
 	i := slices.IndexFunc(layers, func(l separation.LayerInput) bool { return l.Name == input.Layer })
+	if i < 0 {
+		return fmt.Errorf("--features: %w", err)
+	}
 	flag, file := "--features", layers[i].Input
 	switch input.Of {
 	case separation.ClassifierWeights:

@@ -14,7 +14,8 @@ import (
 const mostEpochLines = 50
 
 // epochTable prints a row for each epoch, or for each stride of many, always with the last one and the one whose
-// model is kept. On a terminal, a validation loss below those before has a colour.
+// model is kept, unless it is one before a resumption. On a terminal, a validation loss below those before has a
+// colour.
 type epochTable struct {
 	*app
 	steps  int // of the ascent

@@ -38,9 +38,8 @@ The output lists the AUROC (1: perfect separation, 0.5: chance); the FPR, the fr
 images accepted at the threshold that accepts 95%% of the known ones (both with half the width of
 the 95%% interval); the expected calibration error before and after temperature scaling; and which
 score to use for which purpose. Scores are selected, and the temperature is fitted, on the
-validation images of the training and training images of --ood-data (of what has test images, too),
-never on test images. The
-folder of --out (default: "uncertainty" beside the model) gets
+validation images of the training and training images of --ood-data (of what has test images,
+too), never on test images. The folder of --out (default: "uncertainty" beside the model) gets
 
   report.html        a self-contained page: summary, tables, all figures
   uncertainty.json   every number

@@ -141,7 +141,7 @@ func idxRoles(dir string, opt Options) (map[role]string, error) {
 			continue
 		}
 		path, err := findIDX(dir, f.name)
-		if err != nil && opt.AnySplit {
+		if errors.Is(err, fs.ErrNotExist) && opt.AnySplit {
 			continue
 		}
 		if err != nil && f.split == testSplit && first != testImages {

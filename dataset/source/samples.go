@@ -49,7 +49,7 @@ func OpenSamples(ctx context.Context, specs []string, in io.Reader, shape datase
 		c.test = c.train
 	}
 	c.train, opt.TestOnly = nil, true
-	if opt.Label == noLabel {
+	if opt.Label == noLabel && c.test != nil {
 		c.test.labels, c.test.texts = nil, nil
 	}
 	d, err := c.data(opt)

@@ -250,4 +250,12 @@ func TestAnySplit(t *testing.T) {
 	if _, err := Open(filepath.Join(dir, "photos/test"), Options{TestOnly: true}); !errors.As(err, new(*NoTestError)) {
 		t.Errorf("no test samples: %v", err)
 	}
+	labels := t.TempDir()
+	write(t, labels, "t10k-labels-idx1-ubyte", []byte{0, 0, 8, 1, 0, 0, 0, 2, 5, 6})
+	for _, label := range []string{"", noLabel} {
+		if _, _, err := OpenSamples(context.Background(), []string{labels}, nil, dataset.Grey(1, 1),
+			Options{Label: label}); err == nil {
+			t.Errorf("label %q: samples of a folder with labels only", label)
+		}
+	}
 }

@@ -154,8 +154,8 @@ func (e *InputError) Error() string {
 // Unwrap returns the error without the layer.
 func (e *InputError) Unwrap() error { return e.Err }
 
-// Measure computes all statistics of one layer. The error is an [InputError], which says why its features
-// are unusable. If ctx ends first, it is the error of ctx.
+// Measure computes all statistics of one layer. The error is an [InputError], which says what is unusable and
+// why. If ctx ends first, it is the error of ctx.
 func Measure(ctx context.Context, name string, in Input, o Options) (Layer, error) {
 	layer, err := measure(ctx, name, in, o)
 	if ctx.Err() != nil {

@@ -326,6 +326,7 @@ func TestLabels(t *testing.T) {
 		{path("y.csv", "Class,f0\n4,0.5\n2,1.5\n"), []int{4, 2}, nil},
 		{path("y.csv", "f0,f1,kind\n0.5,1,4\n1.5,2,2\n"), []int{4, 2}, nil},
 		{path("y.csv", "0.5,1,cat\n1.5,2,ant\n"), []int{1, 0}, []string{"ant", "cat"}},
+		{path("y.csv", "label\nnan\ninf\n1e300\n"), []int{2, 1, 0}, []string{"1e300", "inf", "nan"}},
 	} {
 		l, err := ReadLabels(c.spec, Options{})
 		if err != nil || !slices.Equal(l.Of, c.of) || !slices.Equal(l.Names, c.names) {

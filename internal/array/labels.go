@@ -33,8 +33,8 @@ func LabelColumn(first []string, out func(column int) bool) (at int, usual bool)
 // Fraction returns the index of the first text that is a number but no whole one, and so no class; -1: none is.
 func Fraction(texts []string) int {
 	return slices.IndexFunc(texts, func(s string) bool {
-		v, err := strconv.ParseFloat(s, 64)
-		return err == nil && v != float64(int64(v))
+		v, err := strconv.ParseFloat(s, 64) // also of "inf" and "nan", which may be names
+		return err == nil && v-v == 0 && v != math.Trunc(v)
 	})
 }
 
