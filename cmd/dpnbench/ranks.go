@@ -28,8 +28,8 @@ func (a *app) joinRanks() {
 	}
 	runtime.GOMAXPROCS(a.world.Threads) // other ranks have the other CPUs
 	a.world.OnSlow(func(rank int, waited time.Duration) {
-		a.log().Warn("waiting for a rank", "rank", rank, "process", a.world.Name(rank), "seconds",
-			int(waited.Seconds()))
+		a.log().Warn(fmt.Sprintf("waiting for rank %d, %s, for %d seconds", rank, a.world.Name(rank),
+			int(waited.Seconds())))
 	})
 }
 

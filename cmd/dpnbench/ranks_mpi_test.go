@@ -198,8 +198,8 @@ func TestMPIEnds(t *testing.T) {
 			victim := pids[1]
 			syscall.Kill(victim, signal)
 			if signal == syscall.SIGSTOP {
-				until(t, "warning", func() bool { return strings.Contains(l.out.text(), "waiting for a rank") })
-				if text := l.out.text(); !strings.Contains(text, "rank=1 process=\"process "+strconv.Itoa(victim)) {
+				until(t, "warning", func() bool { return strings.Contains(l.out.text(), "waiting for rank") })
+				if text := l.out.text(); !strings.Contains(text, "rank 1, process "+strconv.Itoa(victim)) {
 					t.Errorf("printed %s", text)
 				}
 				syscall.Kill(victim, syscall.SIGCONT)
