@@ -127,7 +127,10 @@ func chain(w *World) (err error) {
 		for from := 0; from < 2 && err == nil; from++ {
 			err = receive(w, from, word)
 		}
+		continued := make(chan os.Signal, 1)
+		signal.Notify(continued, syscall.SIGCONT)
 		syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		<-continued // Kill may return before the process stops
 	} else if err = send(w, word, func(int) int { return 2 }, 0, 1); err == nil {
 		err = receive(w, w.Rank()+1, word)
 	}
