@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"dpnbench/engine"
+	"dpnbench/internal/longtest"
 	"dpnbench/internal/sysinfo"
 )
 
@@ -201,9 +202,9 @@ func TestChecks(t *testing.T) {
 	names := map[string]bool{}
 	for _, g := range benchmarks(Usual) {
 		name := g.suite + "/" + g.name
-		// One of each kind; those that take long are of the same kind as shorter ones.
+		// One of each name; those that take long are left out.
 		long := max(g.flop, g.cost, g.bytes) > 1e7 || g.suite == "load" && g.items > 2000 // files of images
-		if names[name] || !g.wants(engine.Generic) || testing.Short() && long {
+		if names[name] || !g.wants(engine.Generic) && !longtest.Asked() || testing.Short() && long {
 			continue
 		}
 		names[name] = true

@@ -9,6 +9,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dataset/source"
 	"dpnbench/dpn"
+	"dpnbench/dpn/layer"
 	"dpnbench/dpn/potential"
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
@@ -234,12 +235,14 @@ func checkUpdate(m *dpn.Model, e *engine.Engine, batch *dataset.Set, loss float6
 	if err := checkAscent(m, f, x); err != nil {
 		return "", err
 	}
-	if m.Config.NoiseMax > 0 { // the update used noisy images, and has a denoising loss
+	isDropout := func(l layer.Layer) bool { _, ok := l.(*layer.Dropout); return ok }
+	dropout := slices.ContainsFunc(m.Extractor(), isDropout)
+	if dropout || m.Config.NoiseMax > 0 { // the loss of the update is of other x_n
 		if !(loss > 0) || math.IsInf(loss, 0) {
 			return "", differs("the loss is %v, expected a number above 0", loss)
 		}
-		return fmt.Sprintf("x_n of %d clean images within 1e-4 of float64; the loss of noisy ones, and gradients, by "+
-			"suite backward and the tests", f.Rows), nil
+		return fmt.Sprintf("x_n of %d images without noise and dropout within 1e-4 of float64; the loss with them, and "+
+			"gradients, by suite backward and the tests", f.Rows), nil
 	}
 	weight, bias := tensor(m, "classifier.weight"), tensor(m, "classifier.bias")
 	want := 0.0
