@@ -1,6 +1,7 @@
 //go:build amd64 && !purego && !noasm
 
 #include "gemm_avx2_amd64.h"
+#include "gemm_panel_amd64.h"
 #include "go_asm.h"
 #include "quad_smalld_amd64.h"
 #include "textflag.h"
@@ -236,7 +237,7 @@ component:
 	MOVQ QUAD_ARG_TALL, R8
 	MOVQ R8, tallLeft-56(SP)
 tile:
-	QUAD_TILEROWS(QUAD_ARG_ROWS, tallLeft-56(SP), R13, even)
+	GEMM_TILEROWS(QUAD_ARG_ROWS, tallLeft-56(SP), R13, even)
 	XORQ SI, SI              // the first column, in bytes
 deltas:
 	QUAD_DELTAS(R13, xHere-40(SP), QUAD_ARG_XS, QUAD_ARG_MU, QUAD_ARG_WORK, delta)
@@ -502,7 +503,7 @@ TEXT ·vjpSmallDAVX2(SB), NOSPLIT, $280-8
 	SHLQ $2, R10             // the distance of rows of -N_i
 	MOVQ VJP_ARG_NEXT, R15
 tile:
-	QUAD_TILEROWS(VJP_ARG_ROWS, VJP_ARG_TALL, R13, even)
+	GEMM_TILEROWS(VJP_ARG_ROWS, VJP_ARG_TALL, R13, even)
 	// -N_i of the tile, 16 columns at a time.
 	VPCMPEQD Y3, Y3, Y3
 	VPSLLD $31, Y3, Y3       // sign bits

@@ -1,6 +1,7 @@
 //go:build amd64 && !purego && !noasm
 
 #include "gemm_avx512_amd64.h"
+#include "gemm_panel_amd64.h"
 #include "go_asm.h"
 #include "quad_smalld_amd64.h"
 #include "textflag.h"
@@ -272,7 +273,7 @@ TEXT ·vjpSmallDAVX512(SB), NOSPLIT, $280-8
 	LEAQ (R10)(R10*2), R9
 	MOVQ VJP_ARG_NEXT, R15
 tile:
-	QUAD_TILEROWS(VJP_ARG_ROWS, VJP_ARG_TALL, R13, even)
+	GEMM_TILEROWS(VJP_ARG_ROWS, VJP_ARG_TALL, R13, even)
 	// -N_i of the tile, 64 columns at a time.
 	MOVL $0x80000000, AX
 	VPBROADCASTD AX, Z3      // sign bits

@@ -74,15 +74,6 @@ fetches: \
 	MOVQ CX, ns-16(SP)     \
 	MOVQ QUAD_ARG_NEXT, R15
 
-// QUAD_TILEROWS sets count to the number of rows of the next tile: rows, or one more for the first tall tiles.
-#define QUAD_TILEROWS(rows, tall, count, even) \
-	MOVQ rows, count \
-	CMPQ tall, $0    \
-	JLE  even        \
-	SUBQ $1, tall    \
-	ADDQ $1, count   \
-even:
-
 // QUAD_NEXTCOMPONENT advances the arguments to the next component. Changes CX.
 #define QUAD_NEXTCOMPONENT \
 	MOVQ QUAD_ARG_GC, CX       \
@@ -104,7 +95,7 @@ even:
 	MOVQ CX, tilesLeft-48(SP)  \
 	MOVQ QUAD_ARG_TALL, CX \
 	MOVQ CX, tallLeft-56(SP)   \
-	QUAD_TILEROWS(QUAD_ARG_ROWS, tallLeft-56(SP), CX, even)    \
+	GEMM_TILEROWS(QUAD_ARG_ROWS, tallLeft-56(SP), CX, even)    \
 	MOVQ CX, rowsBelow-104(SP) \
 	MOVQ QUAD_ARG_G, DI      \
 	MOVQ DI, gBelow-120(SP)    \
@@ -160,7 +151,7 @@ placed: \
 	MOVQ DI, gBelow-120(SP)     \
 	MOVQ DX, qBelow-136(SP)     \
 	MOVQ R8, xBelow-152(SP)     \
-	QUAD_TILEROWS(QUAD_ARG_ROWS, tallLeft-56(SP), CX, even)     \
+	GEMM_TILEROWS(QUAD_ARG_ROWS, tallLeft-56(SP), CX, even)     \
 	MOVQ CX, rowsBelow-104(SP)  \
 known:
 
