@@ -50,6 +50,10 @@ func TestUnsaved(t *testing.T) {
 			}
 		}
 		send(syscall.SIGSTOP) // it must not end before it is interrupted
+		var status syscall.WaitStatus
+		if _, err := syscall.Wait4(c.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+			t.Fatalf("not stopped: status %#x, %v", status, err)
+		}
 		if err := os.Rename(out, out+".aside"); err != nil {
 			t.Fatal(err)
 		}
