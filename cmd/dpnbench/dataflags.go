@@ -152,9 +152,6 @@ func openData(ctx context.Context, c dpn.Config, train bool, m *dpn.Model) (*dat
 		return nil, ctx.Err()
 	}
 	if err != nil {
-		if errors.As(err, new(*source.NoTestError)) {
-			return nil, fmt.Errorf("--data: %w", err)
-		}
 		return nil, sourceError("--data", err)
 	}
 	return data, nil
@@ -163,11 +160,10 @@ func openData(ctx context.Context, c dpn.Config, train bool, m *dpn.Model) (*dat
 // sourceError is an error of opening samples, with the flag that named them unless it is empty, or the error names a
 // flag.
 func sourceError(flag string, err error) error {
-	text := strings.TrimSuffix(err.Error(), ": "+os.ErrNotExist.Error())
-	if flag == "" || strings.HasPrefix(text, "--") {
-		return errors.New(text)
+	if flag == "" || strings.HasPrefix(err.Error(), "--") {
+		return err
 	}
-	return fmt.Errorf("%s: %s", flag, text)
+	return fmt.Errorf("%s: %w", flag, err)
 }
 
 // dataPhase shows that samples are drawn or read.

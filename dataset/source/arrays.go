@@ -278,11 +278,7 @@ func (p *part) readLabels(name string, open opener) error {
 			"are labels in %s", p.total, p.Samples(), a.total, a.Title())}
 	}
 	if p.texts, err = a.Texts(); err == nil {
-		if i := array.Fraction(p.texts); i >= 0 {
-			return fmt.Errorf("%s: row %d: label %.40q: expected a class, no number with a fraction", a.Title(), i,
-				p.texts[i])
-		}
-		return nil
+		return a.CheckLabels(p.texts)
 	}
 	values := make([]float64, a.Len()*a.Width())
 	if err := a.ReadRows(values, 0); err != nil {

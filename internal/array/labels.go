@@ -30,8 +30,8 @@ func LabelColumn(first []string, out func(column int) bool) (at int, usual bool)
 	return at, false
 }
 
-// Fraction returns the index of the first text that is a number but no whole one, and so no class; -1: none is.
-func Fraction(texts []string) int {
+// fraction returns the index of the first text that is a number but no whole one, and so no class; -1: none is.
+func fraction(texts []string) int {
 	return slices.IndexFunc(texts, func(s string) bool {
 		v, err := strconv.ParseFloat(s, 64) // also of "inf" and "nan", which may be names
 		return err == nil && v-v == 0 && v != math.Trunc(v)
@@ -41,9 +41,18 @@ func Fraction(texts []string) int {
 // CheckLabels refuses labels, the column of texts, that are numbers with a fraction. The hint says how to choose
 // another column.
 func (t *Table) CheckLabels(hint string) error {
-	if i := Fraction(t.Texts); i >= 0 {
+	if i := fraction(t.Texts); i >= 0 {
 		return fmt.Errorf("%s: row %d: label %.40q in column %s: expected a class, no number with a fraction (%s)",
 			t.File, i+1, t.Texts[i], t.title(t.Column), hint)
+	}
+	return nil
+}
+
+// CheckLabels refuses labels, the texts of the array, that are numbers with a fraction.
+func (a *Array) CheckLabels(texts []string) error {
+	if i := fraction(texts); i >= 0 {
+		return fmt.Errorf("%s: row %d: label %.40q: expected a class, no number with a fraction", a.Title(), i,
+			texts[i])
 	}
 	return nil
 }
@@ -81,9 +90,8 @@ func ReadLabels(spec string, o Options) (*Labels, error) {
 		return nil, fmt.Errorf("%s: shape %v: expected one label a row", a.Title(), a.Shape)
 	}
 	if texts, err := a.Texts(); err == nil {
-		if i := Fraction(texts); i >= 0 {
-			return nil, fmt.Errorf("%s: row %d: label %.40q: expected a class, no number with a fraction", a.Title(), i,
-				texts[i])
+		if err := a.CheckLabels(texts); err != nil {
+			return nil, err
 		}
 		return named(texts), nil
 	}
