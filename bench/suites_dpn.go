@@ -241,8 +241,8 @@ func checkUpdate(m *dpn.Model, e *engine.Engine, batch *dataset.Set, loss float6
 		if !(loss > 0) || math.IsInf(loss, 0) {
 			return "", differs("the loss is %v, expected a number above 0", loss)
 		}
-		return fmt.Sprintf("x_n of %d images without noise and dropout within 1e-4 of float64; the loss with them, and "+
-			"gradients, by suite backward and the tests", f.Rows), nil
+		return fmt.Sprintf("x_n of %d images without noise and dropout within 1e-4 of float64; the loss with them, "+
+			"and gradients, by suite backward and the tests", f.Rows), nil
 	}
 	weight, bias := tensor(m, "classifier.weight"), tensor(m, "classifier.bias")
 	want := 0.0

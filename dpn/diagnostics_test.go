@@ -131,6 +131,7 @@ func TestWarnings(t *testing.T) {
 		GradientNorms:       map[string]float64{potential.Group: 0.3, groupClassifier: 1},
 	}
 	c, _ := Preset("compact")
+	kinds := map[string]bool{}
 	for _, w := range []struct {
 		kind   string
 		norm   float64
@@ -165,6 +166,7 @@ func TestWarnings(t *testing.T) {
 		d, c := healthy, c
 		d.GradientNorms = map[string]float64{potential.Group: 0.3, groupClassifier: 1}
 		w.change(&d, &c)
+		kinds[w.kind] = true
 		got := c.warnings(d, w.norm)
 		if w.kind == "" && len(got) == 0 {
 			continue
@@ -177,6 +179,11 @@ func TestWarnings(t *testing.T) {
 			if !strings.Contains(got[0].Text, name) {
 				t.Errorf("%s: %q, want it to name %s", w.kind, got[0].Text, name)
 			}
+		}
+	}
+	for _, kind := range milder {
+		if !kinds[kind] {
+			t.Errorf("milder: %s is no kind of warning", kind)
 		}
 	}
 }

@@ -226,6 +226,9 @@ func folderOr(path string) string {
 
 // brokenFiles returns the error that lists the files, of a folder or others, that are no images, at most 20 of them.
 func brokenFiles(path string, all int, errs []error) error {
+	if problem, alone := strings.CutPrefix(errs[0].Error(), path+": "); alone && all == 1 {
+		return fmt.Errorf("%s: cannot be read as an image: %s", path, problem)
+	}
 	const most = 20
 	texts := make([]string, 0, most)
 	for _, err := range errs[:min(most, len(errs))] {

@@ -82,7 +82,7 @@ func TestWrongData(t *testing.T) {
 		{"x.idx", []byte{0, 0, 0x0d, 2, 0, 0, 0, 1}, "ends within the header", Options{}},
 		{"x.idx", big, "promise more than", Options{}},
 		{"x.idx", idxBytes(counting(5), 3, 2), "ends after 5 of the 6", Options{}},
-		{"x.png", []byte("\x89PNG\r\n\x1a\n"), "cannot be read as images", Options{}},
+		{"x.png", []byte("\x89PNG\r\n\x1a\n"), "x.png: cannot be read as an image: unexpected EOF", Options{}},
 		{"x.bin", []byte{1, 2, 3}, "an unknown format, expected one of idx", Options{}},
 		{"x.bin", []byte{1, 2, 3}, `format "zip": expected one of idx`, Options{Format: "zip"}},
 		{"data_batch_1.bin", make([]byte, 3072), "offset 3072: ends within image 0", Options{Format: "cifar"}},

@@ -132,16 +132,16 @@ type Test struct {
 // InputError says why an input of a layer is unusable.
 type InputError struct {
 	Layer string
-	Of    Kind
+	Of    InputKind
 	Err   error
 }
 
-// Kind is what an input of a layer holds.
-type Kind int
+// InputKind is what an input of a layer holds.
+type InputKind int
 
 // The inputs of a layer.
 const (
-	Features Kind = iota
+	Features InputKind = iota
 	TestFeatures
 	ClassifierWeights
 )
