@@ -113,8 +113,6 @@ type gradRowsArgs struct {
 // are subtracted from the sums that dmu_i consists of, in chains of fused multiply-adds:
 //
 //	sr[j] -= r[i]*u[i*us+j]        st[j] -= t[i]*d[i*ld+j]
-//
-// If d is empty, d, sr and st are not used.
 type gradDeltasArgs struct {
 	w, d       []float32
 	ld         int // floats from row to row of w and d

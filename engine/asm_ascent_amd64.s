@@ -729,19 +729,12 @@ rowtest:
 	VFNMSUB231PS Y0, Y7, Y1      \ // w = -(h*t * d) - r*u
 	VMOVUPS      Y1, off(DI)
 
-// VJP_DELTAZERO is the same for r = 0, VJP_DELTAONLY makes W_i alone.
+// VJP_DELTAZERO is the same for r = 0.
 #define VJP_DELTAZERO(off) \
 	VMOVUPS      off(DX), Y0     \
 	VSUBPS       off(CX), Y0, Y0 \
 	VMOVUPS      Y0, off(R8)     \
 	VMOVUPS      Y4, off(DI)
-
-#define VJP_DELTAONLY(off) \
-	VMOVUPS      off(DX), Y0     \
-	VSUBPS       off(CX), Y0, Y0 \
-	VMULPS       off(SI), Y5, Y1 \
-	VFNMSUB231PS Y0, Y7, Y1      \
-	VMOVUPS      Y1, off(DI)
 
 #define VJP_NEXTROW \
 	ADDQ $4, BX  \
@@ -754,7 +747,7 @@ rowtest:
 // func gradDeltasAVX2(args *gradDeltasArgs)
 //
 // Columns are done 32 at a time, then 8 with a mask; within them the rows one after the other, so
-// that the sums stay in registers. An empty d is not written, and then sr and st are not used.
+// that the sums stay in registers.
 //
 // DI, R8, SI, DX  current row of w, d, u, x    R10 bytes from row to row of w and d, R11 u, R12 x
 // BX, R13         r and t of the row           R9 rows left
@@ -793,8 +786,6 @@ columns:
 	ADDQ R15, CX
 	CMPQ left-8(SP), $32
 	JLT  narrow
-	CMPQ gradDeltasArgs_d+8(AX), $0
-	JEQ  wideonlytest
 	MOVQ gradDeltasArgs_sr(AX), AX
 	VMOVUPS (AX)(R15*1), Y8
 	VMOVUPS 32(AX)(R15*1), Y9
@@ -839,28 +830,6 @@ widetest:
 	VMOVUPS Y13, 32(AX)(R15*1)
 	VMOVUPS Y14, 64(AX)(R15*1)
 	VMOVUPS Y15, 96(AX)(R15*1)
-	JMP  widedone
-wideonlyrow:
-	MOVL (BX), AX
-	ADDL AX, AX
-	JEQ  wideonlyzero
-	VJP_SCALARS
-	VJP_DELTAONLY(0)
-	VJP_DELTAONLY(32)
-	VJP_DELTAONLY(64)
-	VJP_DELTAONLY(96)
-	JMP  wideonlynext
-wideonlyzero:
-	VMOVUPS Y4, (DI)
-	VMOVUPS Y4, 32(DI)
-	VMOVUPS Y4, 64(DI)
-	VMOVUPS Y4, 96(DI)
-wideonlynext:
-	VJP_NEXTROW
-wideonlytest:
-	SUBQ $1, R9
-	JGE  wideonlyrow
-widedone:
 	ADDQ $128, R15
 	SUBQ $32, left-8(SP)
 	JMP  columns
@@ -879,8 +848,6 @@ narrow:                      // eight columns at a time, the last of them masked
 whole:
 	MOVQ args+0(FP), AX
 	VMASKMOVPS (CX), Y15, Y3
-	CMPQ gradDeltasArgs_d+8(AX), $0
-	JEQ  restonlytest
 	MOVQ gradDeltasArgs_sr(AX), AX
 	VMASKMOVPS (AX)(R15*1), Y15, Y8
 	MOVQ args+0(FP), AX
@@ -915,27 +882,6 @@ resttest:
 	MOVQ args+0(FP), AX
 	MOVQ gradDeltasArgs_st(AX), AX
 	VMASKMOVPS Y12, Y15, (AX)(R15*1)
-	JMP  restdone
-restonlyrow:
-	MOVL (BX), AX
-	ADDL AX, AX
-	JEQ  restonlyzero
-	VMASKMOVPS (DX), Y15, Y0
-	VSUBPS     Y3, Y0, Y0
-	VJP_SCALARS
-	VMASKMOVPS   (SI), Y15, Y1
-	VMULPS       Y5, Y1, Y1
-	VFNMSUB231PS Y0, Y7, Y1
-	VMASKMOVPS   Y1, Y15, (DI)
-	JMP  restonlynext
-restonlyzero:
-	VMASKMOVPS Y4, Y15, (DI)
-restonlynext:
-	VJP_NEXTROW
-restonlytest:
-	SUBQ $1, R9
-	JGE  restonlyrow
-restdone:
 	ADDQ $32, R15
 	SUBQ $8, left-8(SP)
 	JMP  columns

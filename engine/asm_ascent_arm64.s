@@ -99,10 +99,9 @@ rowtest:
 	ADD R10<<2, R3
 
 // VJP_NARROW is all rows of as many columns as move takes, four or one, like the sixteen of
-// gradDeltasNEON. The first five labels are those of D_i, W_i and the sums, the others those of W_i alone.
-#define VJP_NARROW(move, row, zero, next, test, onlyrow, onlyzero, onlynext, onlytest, end) \
+// gradDeltasNEON.
+#define VJP_NARROW(move, row, zero, next, test) \
 	move  (R14), F16            \
-	CBZ   R12, onlytest         \
 	move  (R19), F20            \
 	move  (R15), F24            \
 	B     test                  \
@@ -127,39 +126,19 @@ test: \
 	SUBS  $1, R7                \
 	BGE   row                   \
 	move  F20, (R19)            \
-	move  F24, (R15)            \
-	B     end                   \
-onlyrow: \
-	VEC_SKIPZERO(R4, onlyzero)  \
-	VJP_SCALARS                 \
-	move  (R3), F0              \
-	VFSUB4S(16, 0, 0)           \
-	move  (R2), F4              \
-	VFMUL4S(14, 4, 4)           \
-	VFMLS V13.S4, V0.S4, V4.S4  \
-	move  F4, (R0)              \
-	B     onlynext              \
-onlyzero: \
-	move  F9, (R0)              \
-onlynext: \
-	VJP_NEXTROW                 \
-onlytest: \
-	SUBS  $1, R7                \
-	BGE   onlyrow               \
-end:
+	move  F24, (R15)
 
 // func gradDeltasNEON(args *gradDeltasArgs)
 //
 // Columns are done 16 at a time, then 4, then 1; within them the rows one after the other, so that the
-// sums stay in registers. An empty d is not written, and then sr and st are not used.
+// sums stay in registers.
 //
 // R0, R1, R2, R3  current row of w, d, u, x   R8 floats from row to row of w and d, R9 u, R10 x
-// R4, R5          r and t of the row          R7 rows left, R12 length of d
+// R4, R5          r and t of the row          R7 rows left
 // R6 columns left, R11 the first column in bytes   R14, R19, R15: mu, sr and st from there on   R20 args
 // V16 to V19 mu, V20 to V23 sums sr, V24 to V27 sums st, V9 zero, V10 h
 TEXT ·gradDeltasNEON(SB), NOSPLIT, $0-8
 	MOVD  args+0(FP), R20
-	MOVD  gradDeltasArgs_d+8(R20), R12
 	MOVD  gradDeltasArgs_ld(R20), R8
 	MOVD  gradDeltasArgs_us(R20), R9
 	FMOVS gradDeltasArgs_h(R20), F10
@@ -195,7 +174,6 @@ columns:
 	FMOVQ 16(R14), F17
 	FMOVQ 32(R14), F18
 	FMOVQ 48(R14), F19
-	CBZ  R12, sixteenonlytest
 	FMOVQ (R19), F20
 	FMOVQ 16(R19), F21
 	FMOVQ 32(R19), F22
@@ -263,58 +241,18 @@ sixteentest:
 	FMOVQ F25, 16(R15)
 	FMOVQ F26, 32(R15)
 	FMOVQ F27, 48(R15)
-	B    sixteendone
-sixteenonlyrow:
-	VEC_SKIPZERO(R4, sixteenonlyzero)
-	VJP_SCALARS
-	FMOVQ (R3), F0
-	VFSUB4S(16, 0, 0)
-	FMOVQ (R2), F4
-	VFMUL4S(14, 4, 4)
-	VFMLS V13.S4, V0.S4, V4.S4
-	FMOVQ F4, (R0)
-	FMOVQ 16(R3), F1
-	VFSUB4S(17, 1, 1)
-	FMOVQ 16(R2), F5
-	VFMUL4S(14, 5, 5)
-	VFMLS V13.S4, V1.S4, V5.S4
-	FMOVQ F5, 16(R0)
-	FMOVQ 32(R3), F2
-	VFSUB4S(18, 2, 2)
-	FMOVQ 32(R2), F6
-	VFMUL4S(14, 6, 6)
-	VFMLS V13.S4, V2.S4, V6.S4
-	FMOVQ F6, 32(R0)
-	FMOVQ 48(R3), F3
-	VFSUB4S(19, 3, 3)
-	FMOVQ 48(R2), F7
-	VFMUL4S(14, 7, 7)
-	VFMLS V13.S4, V3.S4, V7.S4
-	FMOVQ F7, 48(R0)
-	B    sixteenonlynext
-sixteenonlyzero:
-	FMOVQ F9, (R0)
-	FMOVQ F9, 16(R0)
-	FMOVQ F9, 32(R0)
-	FMOVQ F9, 48(R0)
-sixteenonlynext:
-	VJP_NEXTROW
-sixteenonlytest:
-	SUBS $1, R7
-	BGE  sixteenonlyrow
-sixteendone:
 	ADD  $64, R11
 	SUB  $16, R6
 	B    columns
 
 four:
-	VJP_NARROW(FMOVQ, row4, zero4, next4, test4, onlyrow4, onlyzero4, onlynext4, onlytest4, done4)
+	VJP_NARROW(FMOVQ, row4, zero4, next4, test4)
 	ADD  $16, R11
 	SUB  $4, R6
 	B    columns
 
 one:
-	VJP_NARROW(FMOVS, row1, zero1, next1, test1, onlyrow1, onlyzero1, onlynext1, onlytest1, done1)
+	VJP_NARROW(FMOVS, row1, zero1, next1, test1)
 	ADD  $4, R11
 	SUB  $1, R6
 	B    columns

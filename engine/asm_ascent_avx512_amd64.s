@@ -453,12 +453,6 @@ rowtest:
 	VFNMADD231PS x, Z29, u  \ // w = -(h*t * d) - r*u
 	VMOVUPS      u, off(DI)
 
-// VJP_DELTAONLY makes W_i alone.
-#define VJP_DELTAONLY(off, x, u) \
-	VMULPS       off(SI), Z28, u \
-	VFNMADD231PS x, Z29, u       \
-	VMOVUPS      u, off(DI)
-
 #define VJP_NEXTROW \
 	ADDQ $4, BX  \
 	ADDQ $4, R13 \
@@ -476,7 +470,7 @@ rowtest:
 // func gradDeltasAVX512(args *gradDeltasArgs)
 //
 // Columns are done 64 at a time, then 16 with a mask; within them the rows one after the other, so
-// that the sums stay in registers. An empty d is not written, and then sr and st are not used.
+// that the sums stay in registers.
 //
 // DI, R8, SI, DX  current row of w, d, u, x    R10 bytes from row to row of w and d, R11 u, R12 x
 // BX, R13         r and t of the row           R9 rows left
@@ -525,8 +519,6 @@ whole:
 	VMOVUPS 128(AX)(R15*1), Z18
 	VMOVUPS 192(AX)(R15*1), Z19
 	MOVQ args+0(FP), AX
-	CMPQ gradDeltasArgs_d+8(AX), $0
-	JEQ  onlytest
 	MOVQ gradDeltasArgs_sr(AX), AX
 	VMOVUPS (AX)(R15*1), Z20
 	VMOVUPS 64(AX)(R15*1), Z21
@@ -579,32 +571,6 @@ widetest:
 	VMOVUPS Z25, 64(AX)(R15*1)
 	VMOVUPS Z26, 128(AX)(R15*1)
 	VMOVUPS Z27, 192(AX)(R15*1)
-	JMP  widedone
-onlyrow:
-	MOVL (BX), AX
-	ADDL AX, AX
-	JEQ  onlyzero
-	VJP_DIFF(0, Z4, Z16)
-	VJP_DIFF(64, Z5, Z17)
-	VJP_DIFF(128, Z6, Z18)
-	VJP_DIFF(192, Z7, Z19)
-	VJP_SCALARS
-	VJP_DELTAONLY(0, Z4, Z8)
-	VJP_DELTAONLY(64, Z5, Z9)
-	VJP_DELTAONLY(128, Z6, Z10)
-	VJP_DELTAONLY(192, Z7, Z11)
-	JMP  onlynext
-onlyzero:
-	VMOVUPS Z1, (DI)
-	VMOVUPS Z1, 64(DI)
-	VMOVUPS Z1, 128(DI)
-	VMOVUPS Z1, 192(DI)
-onlynext:
-	VJP_NEXTROW
-onlytest:
-	SUBQ $1, R9
-	JGE  onlyrow
-widedone:
 	ADDQ $256, R15
 	SUBQ $64, CX
 	JMP  columns
@@ -612,8 +578,6 @@ widedone:
 narrow:                      // 16 columns at a time, the last of them masked
 	VMOVUPS.Z (AX)(R15*1), K1, Z16
 	MOVQ args+0(FP), AX
-	CMPQ gradDeltasArgs_d+8(AX), $0
-	JEQ  bittest
 	MOVQ gradDeltasArgs_sr(AX), AX
 	VMOVUPS.Z (AX)(R15*1), K1, Z20
 	MOVQ args+0(FP), AX
@@ -648,27 +612,6 @@ resttest:
 	MOVQ args+0(FP), AX
 	MOVQ gradDeltasArgs_st(AX), AX
 	VMOVUPS Z24, K1, (AX)(R15*1)
-	JMP  restdone
-bitrow:
-	MOVL (BX), AX
-	ADDL AX, AX
-	JEQ  bitzero
-	VMOVUPS.Z (DX), K1, Z4
-	VSUBPS    Z16, Z4, Z4
-	VJP_SCALARS
-	VMOVUPS.Z    (SI), K1, Z8
-	VMULPS       Z28, Z8, Z8
-	VFNMADD231PS Z4, Z29, Z8
-	VMOVUPS      Z8, K1, (DI)
-	JMP  bitnext
-bitzero:
-	VMOVUPS Z1, K1, (DI)
-bitnext:
-	VJP_NEXTROW
-bittest:
-	SUBQ $1, R9
-	JGE  bitrow
-restdone:
 	ADDQ $64, R15
 	SUBQ $16, CX
 	JGT  columns

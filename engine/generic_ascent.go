@@ -53,18 +53,14 @@ func gradDeltasGeneric(args *gradDeltasArgs) {
 		v := args.h * t[i]
 		for j, m := range mu {
 			delta := x[i*xs+j] - m
-			if len(d) > 0 {
-				d[i*ld+j] = delta
-			}
+			d[i*ld+j] = delta
 			if ri == 0 {
 				w[i*ld+j] = 0
 				continue
 			}
 			uj := u[i*us+j]
-			if len(d) > 0 {
-				sr[j] = num.FMA32(-ri, uj, sr[j])
-				st[j] = num.FMA32(-t[i], delta, st[j])
-			}
+			sr[j] = num.FMA32(-ri, uj, sr[j])
+			st[j] = num.FMA32(-t[i], delta, st[j])
 			w[i*ld+j] = num.FMA32(-v, delta, float32(-ri*uj))
 		}
 	}

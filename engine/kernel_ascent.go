@@ -56,11 +56,9 @@ func (kern *kernels) gradDeltas(args *gradDeltasArgs) {
 	need("gradDeltas", "u", len(args.u), span(rows, args.us, n))
 	need("gradDeltas", "t", len(args.t), rows)
 	need("gradDeltas", "x", len(args.x), span(rows, args.xs, n))
-	if len(args.d) > 0 {
-		need("gradDeltas", "d", len(args.d), span(rows, args.ld, n))
-		need("gradDeltas", "sr", len(args.sr), n)
-		need("gradDeltas", "st", len(args.st), n)
-	}
+	need("gradDeltas", "d", len(args.d), span(rows, args.ld, n))
+	need("gradDeltas", "sr", len(args.sr), n)
+	need("gradDeltas", "st", len(args.st), n)
 	kern.table.gradDeltas(onStack(args))
 }
 

@@ -110,11 +110,6 @@ func (h *parity) pullDeltas() {
 					mu: b[8], sr: b[2], st: b[3],
 				})
 			}, bufs, "pullDeltas: n %d, rows %d, h %v, ld %d, us %d, xs %d", n, rows, hh, ld, us, xs)
-			h.same(2, func(kern *kernels, b [][]float32) {
-				kern.table.gradDeltas(&gradDeltasArgs{
-					w: b[0], ld: ld, r: b[4], u: b[6], us: us, t: b[5], h: hh, x: b[7], xs: xs, mu: b[8],
-				})
-			}, bufs, "pullDeltas without d: n %d, rows %d, h %v, ld %d, us %d, xs %d", n, rows, hh, ld, us, xs)
 		}
 	}
 }

@@ -138,8 +138,8 @@ func TestSmallD(t *testing.T) {
 					copy(v.Data, old)
 					CopyMatrix(want, v)
 					genericKernels.gradDeltas(&gradDeltasArgs{
-						w: left.Data, ld: d, r: r, u: u.Data, us: u.RS, t: s, h: 1, x: x.Data, xs: x.RS,
-						mu: mu,
+						w: left.Data, d: make([]float32, len(left.Data)), ld: d, r: r, u: u.Data, us: u.RS, t: s, h: 1,
+						x: x.Data, xs: x.RS, mu: mu, sr: make([]float32, d), st: make([]float32, d),
 					})
 					generic.multiply(0, want, left, &operand{packed: &other[0]}, acc)
 					kern.vjpSmallD(rows, &vjpSmallDArgs{
