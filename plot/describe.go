@@ -146,12 +146,14 @@ func (a Weights) describe() string {
 
 func (g Gallery) describe() string {
 	var items []string
+	count := 0
 	for _, p := range g.Images {
+		count += len(p.X)
 		if p.Caption != "" {
 			items = append(items, p.Caption)
 		}
 	}
-	what := format.Count(len(g.Images)*max(1, len(g.Series)), "image")
+	what := format.Count(count, "image")
 	if len(items) == 0 {
 		return what + "."
 	}

@@ -76,6 +76,15 @@ func TestEmbed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	rows, err := Embed(Gallery{Rows: 1, Cols: 1, PerRow: 2, Groups: []string{"few", "many"},
+		Images: []Image{{"one", [][]float32{{1}}}, {}, {"two", [][]float32{{1}}}, {"three", [][]float32{{1}}}}},
+		"", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(rows.SVG[0]), "<image "); n != 3 {
+		t.Errorf("three images and an empty place: %d images are drawn", n)
+	}
 	svg := string(e.SVG[0])
 	if e.Title != "Some <title>" || e.Note != "A note. Each image has a scale of its own." ||
 		!strings.Contains(svg, "<title>Some &lt;title&gt;. as it is said</title>") || strings.Contains(svg, "A note") ||

@@ -20,7 +20,7 @@ import (
 type Image struct {
 	Caption string
 	// X holds an image for each series, row by row: Rows x Cols values of a grey one or a map; three times as many of a
-	// coloured one, those of red, then green, then blue.
+	// coloured one, those of red, then green, then blue. An entry of nil is an empty place.
 	X [][]float32
 }
 
@@ -246,6 +246,9 @@ func (m mosaic) check() error {
 		return fmt.Errorf("%d images: want at most %d", n, maxImages)
 	}
 	for i, p := range m.images {
+		if p.X == nil && i > 0 {
+			continue
+		}
 		if len(p.X) != len(m.series) {
 			return fmt.Errorf("entry %d has %d images: want %d", i, len(p.X), len(m.series))
 		}

@@ -351,9 +351,9 @@ func addExamples(g *plot.Gallery, x study.Unknown, score, largest []float64) err
 		return err
 	}
 	for i := range g.PerRow {
-		p := plot.Image{X: [][]float32{x.Images.Visible(make([]float32, pixels))}}
+		var p plot.Image // empty where there are no more
 		if i < n {
-			p.X[0] = x.Images.Visible(x0[i*pixels : (i+1)*pixels])
+			p.X = [][]float32{x.Images.Visible(x0[i*pixels : (i+1)*pixels])}
 			p.Caption = fmt.Sprintf("%s, %s", format.Significant(score[i]), format.Percent(largest[i], 0))
 		}
 		g.Images = append(g.Images, p)

@@ -6,11 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/dpn/separation"
 	"dpnbench/dpn/study"
 	"dpnbench/dpn/uncertainty"
 	"dpnbench/engine"
+	"dpnbench/plot"
 )
 
 // doubted returns what the scores of a network that has not learned are worth.
@@ -61,6 +63,18 @@ func TestUncertaintyPage(t *testing.T) {
 		"For the scores displacement, scaled, entropy_0, entropy_n lower is better")
 	if uncertaintyHTML(t, u) != page {
 		t.Error("the same numbers give other bytes")
+	}
+}
+
+// A kind of fewer images than a row has leaves the rest of its row empty.
+func TestFewExamples(t *testing.T) {
+	g := plot.Gallery{PerRow: 3}
+	x := study.Unknown{Images: dataset.Digits(1, 0, 2)}
+	if err := addExamples(&g, x, []float64{1, 2}, []float64{0.5, 0.6}); err != nil {
+		t.Fatal(err)
+	}
+	if len(g.Images) != 3 || len(g.Images[1].X) != 1 || g.Images[2].X != nil || g.Images[2].Caption != "" {
+		t.Errorf("a row of %d entries, the last: %v", len(g.Images), g.Images[len(g.Images)-1])
 	}
 }
 
