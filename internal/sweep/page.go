@@ -53,8 +53,9 @@ func (r *Report) Page(facts []report.Fact) report.Page {
 	}
 	if r.Best != nil {
 		p.Sections = append(p.Sections, report.Section{ID: "best", Title: "The best run", Blocks: []report.Block{
-			report.Text("Its folder is " + r.Best.Folder + "; this trains it again, with the same bits:"),
-			report.Markup("<pre><code>" + report.Words(Command(r.Best.Run, "", r.Best.Folder)) + "</code></pre>")}})
+			report.Text("Its folder is " + r.Best.Folder + "; this trains it again in its place, with the same bits:"),
+			report.Markup("<pre><code>" + report.Words(Command(r.Best.Run, "--overwrite", r.Best.Folder)) +
+				"</code></pre>")}})
 	}
 	return p
 }
@@ -86,7 +87,7 @@ func (r *Report) facts() []report.Fact {
 	}
 	if r.plan.Epochs != nil {
 		facts = append(facts, report.Fact{Name: "Epochs of the rungs",
-			Text: strings.Trim(fmt.Sprint(r.plan.Epochs), "[]")})
+			Text: strings.Join(strings.Fields(strings.Trim(fmt.Sprint(r.plan.Epochs), "[]")), ", ")})
 	}
 	return slices.DeleteFunc(facts, func(f report.Fact) bool { return f.Text == "" })
 }
