@@ -205,6 +205,9 @@ func TestAnalysisSummary(t *testing.T) {
 		if has := len(page.Warnings) > 0 && page.Warnings[0] == c.gaps; has != (c.gaps != "") {
 			t.Errorf("warnings %q, want %q", page.Warnings, c.gaps)
 		}
+		if _, err := a.confusion(); wrong == 0 && (err == nil || err.Error() != "no image is misclassified") {
+			t.Errorf("confusion of no errors: %v", err)
+		}
 		if says := strings.Contains(page.Summary[0], "balanced accuracy"); says != by.Uneven() {
 			t.Errorf("%q, uneven %v", page.Summary[0], by.Uneven())
 		}

@@ -3,7 +3,6 @@ package report
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"dpnbench/dpn/layer"
 	"dpnbench/internal/format"
@@ -17,7 +16,7 @@ func (a Analysis) confusion() (Shown, error) {
 		return Shown{}, fmt.Errorf("there are %d classes", len(by.Classes))
 	}
 	if a.Study.Wrong == 0 {
-		return Shown{}, errors.New(strings.TrimSuffix(a.confusedSentence(), "."))
+		return Shown{}, errors.New(a.text().Say("confusion missing"))
 	}
 	return Shown{Figure: plot.Confusion{Title: a.title(a.text().Say("confusion title")), Counts: by.Confusion,
 		Classes: a.classes()},
