@@ -289,7 +289,11 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 		delete(assumed, "mean")
 		delete(assumed, "std")
 	}
-	r := evalResult{Model: v.model.path, With: v.model.with, Data: data.Name, Split: v.split,
+	dataName := data.Name
+	if v.split == "validation" && m.Config.ValData != "" { // the images are those of another data set
+		dataName = m.Config.ValData
+	}
+	r := evalResult{Model: v.model.path, With: v.model.with, Data: dataName, Split: v.split,
 		Unnormalised: v.unnormalised, Samples: images.Len(), Assumed: assumed, CorruptSeed: v.corruptSeed,
 		Corruptions: []corruptionScore{}}
 	s, by, err := all.ScoreClasses(ctx, e, images)
@@ -316,7 +320,7 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 		of += ", not normalised"
 	}
 	v.printf("%s   loss %.4f   accuracy %.2f%%%s   (%s of %s%s)\n",
-		v.split, s.Loss, 100*s.Accuracy, balanced(by), format.Count(s.Samples, m.Shape.Sample()), data.Name, of)
+		v.split, s.Loss, 100*s.Accuracy, balanced(by), format.Count(s.Samples, m.Shape.Sample()), dataName, of)
 	v.printClasses(by, v.split+" "+m.Shape.Sample())
 	if v.mnistc() {
 		r.MNISTC, err = v.compare(ctx, e, onMNISTC(name, s.Accuracy, scores), base, images)

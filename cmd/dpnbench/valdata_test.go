@@ -49,13 +49,17 @@ func TestValData(t *testing.T) {
 	t.Chdir("elsewhere")
 	model := filepath.Join(dir, "run", dpn.ModelFile)
 	var kept struct {
+		Data    string
 		Samples int
 		Loss    float64
 		ByClass layer.ByClass `json:"by_class"`
 	}
 	eval := []string{"eval", "--model", model, "--split", "validation"}
-	succeed(t, with(eval, "--json", "eval.json")...)
-	if load(t, "eval.json", &kept); kept.Samples != 120 || kept.Loss != r.Validation.Loss {
+	if text := succeed(t, with(eval, "--json", "eval.json")...); !strings.Contains(text, "120 images of "+dir) {
+		t.Errorf("eval printed %q", text)
+	}
+	if load(t, "eval.json", &kept); kept.Samples != 120 || kept.Loss != r.Validation.Loss ||
+		kept.Data != r.Config.ValData {
 		t.Errorf("eval found %+v, training %+v", kept, r.Validation.Score)
 	}
 	fails(t, with(eval, "--json", filepath.Join(dir, "val", "t10k-labels-idx1-ubyte")), "--json", "val-data")
