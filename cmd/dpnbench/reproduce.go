@@ -178,7 +178,7 @@ func (r *reproduction) run(ctx context.Context, flags *pflag.FlagSet, what strin
 	out := &reproduced{Format: resultsFormat, Settings: settings, Machine: sysinfo.ReadMachine(),
 		Tier: e.Tier().String(), Threads: e.Threads(), Data: c.Data}
 	if out.MNIST = reproduce.IsMNIST(data); !out.MNIST {
-		r.note("the data are not MNIST (70,000 images): everything is measured, " +
+		r.note("the data are not all 70,000 images of MNIST: everything is measured, " +
 			"but claims about MNIST get no verdict\n")
 	}
 	if err := r.measureAll(ctx, e, data, out); err != nil {
