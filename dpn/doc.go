@@ -10,7 +10,7 @@
 //
 // A [Config] holds every setting; [Preset] returns settings that are known to work. [New] makes
 // a [Model], [Model.Fit] trains it, [Model.Predict] and [Model.Score] apply it, [Model.Save] and
-// [Load] store it as a safetensors file with the keys of the published state dictionary:
+// [Load] store it as a safetensors file with the keys of the published state dictionary.
 //
 // Functions that process images take a context, which cancels them, and the engine that
 // computes. example_test.go is a whole program.
