@@ -2,7 +2,9 @@ package plot
 
 import (
 	"bytes"
+	"fmt"
 	"math"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -90,5 +92,18 @@ func TestEmbed(t *testing.T) {
 		!strings.Contains(svg, "<title>Some &lt;title&gt;. as it is said</title>") || strings.Contains(svg, "A note") ||
 		strings.Count(svg, "<text ") != 1 {
 		t.Errorf("title %q, note %q, image %s", e.Title, e.Note, svg)
+	}
+}
+
+// TestDocumentedKinds checks that the documentation of the package lists every kind of figure.
+func TestDocumentedKinds(t *testing.T) {
+	b, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, f := range everyKind(t) {
+		if kind := strings.TrimPrefix(fmt.Sprintf("%T", f), "plot."); !bytes.Contains(b, []byte("["+kind+"]")) {
+			t.Errorf("%s: doc.go does not name %s", name, kind)
+		}
 	}
 }

@@ -6,12 +6,15 @@
 // A [Figure] is one of
 //
 //   - [Layers], [Steps]: separation fuzziness D over layers or ascent steps, with a fitted [Law];
+//   - [LawPanels]: D over the layers of many networks, each in a panel of its own;
 //   - [PCA]: a scatter plot of each layer in the plane of its principal components;
 //   - [PlanePaths]: trajectories in such a plane;
 //   - [Training]: loss and accuracy over epochs;
 //   - [Gallery], [Strips], [Maps]: images, trajectories of images, heat maps;
 //   - [Weights], [Spectra]: weights and eigenvalues of the components of a potential;
 //   - [Histogram]: the distribution of samples;
+//   - [Confusion]: how many samples of each class are read as which;
+//   - [Parallel]: parallel coordinates, a line for each combination of settings that was tried;
 //   - [Tree]: a tree of joins, such as the additions of a sum;
 //   - [Dots]: measurements in named rows, with their intervals;
 //   - [Lines], [Bars], [Roofline]: values over sizes (D over n, throughput over batch
