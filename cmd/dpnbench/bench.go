@@ -430,7 +430,7 @@ before relying on them.`,
 }
 
 func (a *app) compare(old, new string, threshold float64, all, inSeconds bool) error {
-	if !(threshold >= 0 && threshold < 1e6) {
+	if !(threshold >= 0 && threshold <= 1e6) {
 		return fmt.Errorf("--threshold %v: expected a percentage from 0 up to 1000000", threshold)
 	}
 	files := a.files()
@@ -449,7 +449,8 @@ func (a *app) compare(old, new string, threshold float64, all, inSeconds bool) e
 	c := bench.Compare(before, after, threshold/100, inSeconds)
 	c.Old, c.New = old, new
 	if len(c.Rows) == 0 {
-		return fmt.Errorf("%s and %s: no row in common; expected runs of the same suites", old, new)
+		return fmt.Errorf("%s and %s: no row in common; expected one with the same suite, work, shape, tier and "+
+			"number of threads", old, new)
 	}
 	a.note("old: version %s\nnew: version %s\n\n", cmp.Or(c.OldVersion, "unknown"), cmp.Or(c.NewVersion, "unknown"))
 	rows := [][]string{{"row", "old", "95%", "new", "95%", "change", "p", "verdict"}}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -225,6 +226,21 @@ func TestBenchBadInput(t *testing.T) {
 	fails(t, []string{"bench", "compare", broken, other}, "broken.json", "no JSON of dpnbench bench")
 	fails(t, []string{"bench", "compare", filepath.Join(dir, "none.json"), other}, "none.json", "no such file")
 	fails(t, []string{"bench", "compare", "--threshold", "-1", other, other}, "--threshold -1")
+	fails(t, []string{"bench", "compare", "--threshold", "1000000", other, other}, "other.json", "format 99")
+	var files []string
+	for _, threads := range []int{1, 2} { // all other things are equal
+		r := madeUp()
+		for i := range r.Results {
+			r.Results[i].Threads = threads
+		}
+		b, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, filepath.Join(dir, fmt.Sprint(threads, ".json")))
+		write(t, files[len(files)-1], b)
+	}
+	fails(t, with([]string{"bench", "compare"}, files...), "1.json and", "no row in common", "number of threads")
 }
 
 // TestZeroIsNoDefault: a flag whose default is stored as 0 refuses a 0 that is given.
