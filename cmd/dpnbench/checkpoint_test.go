@@ -37,12 +37,10 @@ func TestEndSignals(t *testing.T) {
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for { // until it trains
-			if _, err := os.Stat(filepath.Join(out, dpn.StateFile)); err == nil {
-				break
-			}
-			time.Sleep(time.Millisecond)
-		}
+		awaits(t, c, &errs, func() bool { // until it trains
+			_, err := os.Stat(filepath.Join(out, dpn.StateFile))
+			return err == nil
+		})
 		if err := c.Process.Signal(s); err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -37,7 +38,7 @@ func TestUnsaved(t *testing.T) {
 			t.Fatal(err)
 		}
 		var first os.FileInfo
-		awaits(t, func() bool { // a second state: the save of the first has ended
+		awaits(t, c, &errs, func() bool { // a second state: the save of the first has ended
 			info, err := os.Stat(filepath.Join(out, dpn.StateFile))
 			if err == nil && first == nil {
 				first = info
@@ -114,10 +115,15 @@ func testLine(t *testing.T, text string) string {
 	return ""
 }
 
-// awaits waits until something has happened.
-func awaits(t *testing.T, happened func() bool) {
+// awaits waits until a process has done something. If it never does, as after an error, that ends the test: the process
+// is killed, and errs is what it has printed.
+func awaits(t *testing.T, c *exec.Cmd, errs *bytes.Buffer, happened func() bool) {
 	t.Helper()
-	for !happened() {
-		time.Sleep(time.Millisecond)
+	for begun := time.Now(); !happened(); time.Sleep(time.Millisecond) {
+		if time.Since(begun) > 2*time.Minute {
+			c.Process.Kill()
+			c.Wait() // errs is complete then
+			t.Fatalf("waited for two minutes; printed %q", errs.String())
+		}
 	}
 }
