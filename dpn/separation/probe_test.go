@@ -162,7 +162,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(heap)
-	before, most := heap[0].Value.Uint64(), uint64(0)
+	before := heap[0].Value.Uint64()
+	most := before
 	end, done := make(chan bool), sync.WaitGroup{}
 	done.Go(func() {
 		for {
