@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"dpnbench/internal/fuzzlimit"
 	"dpnbench/internal/sysinfo"
@@ -233,6 +234,23 @@ func TestSettingsErrors(t *testing.T) {
 		if err := c.s.Check(); err == nil || !strings.HasPrefix(err.Error(), c.says[:6]) ||
 			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("%+v: %v, want %q", c.s, err, c.says)
+		}
+	}
+}
+
+// TestDisturbances names what others took, if it was much and the time between the readings is long enough to tell.
+func TestDisturbances(t *testing.T) {
+	begun := time.Unix(1000, 0)
+	from := sysinfo.Usage{At: begun, OK: true}
+	for _, c := range []struct {
+		seconds, steal, busy float64 // 1 s of busy is this process
+		want                 string
+	}{{10, 0, 2, ""}, {10, 0.5, 2, "other virtual machines took 5.0% of a core during it"},
+		{10, 0, 9.5, "other processes used 85% of a core during it"}, {0.1, 1, 9, ""}} {
+		to := sysinfo.Usage{At: begun.Add(time.Duration(c.seconds * float64(time.Second))), Steal: c.steal,
+			Busy: c.busy, Own: 1, OK: true}
+		if got := strings.Join(Disturbances(from, to, "it"), "; "); got != c.want {
+			t.Errorf("%+v: %q", c, got)
 		}
 	}
 }

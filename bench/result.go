@@ -232,21 +232,28 @@ func (r *Report) holds(res *Result, cold bool, h hierarchy) *Bandwidth {
 	return last
 }
 
+// Disturbances says what others took of the CPUs between two readings, during what is measured, if that is more than a
+// measurement stands.
+func Disturbances(from, to sysinfo.Usage, during string) (out []string) {
+	var d sysinfo.Interference
+	d.Add(from, to)
+	steal, others := d.Shares()
+	if steal > mostSteal {
+		out = append(out, fmt.Sprintf("other virtual machines took %.1f%% of a core during %s", 100*steal, during))
+	}
+	if others > mostOthers {
+		out = append(out, fmt.Sprintf("other processes used %.0f%% of a core during %s", 100*others, during))
+	}
+	return out
+}
+
 // warn records what makes the figures of the whole run unreliable.
 func (r *Report) warn(run *runner, began sysinfo.Usage, marked int) {
 	warn := func(format string, args ...any) { r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...)) }
 	if m := &r.Machine; m.Load > restingLoad*float64(m.CPUs) {
 		warn("the load average before the run was %.2f: something else may have been running", m.Load)
 	}
-	var d sysinfo.Interference
-	d.Add(began, sysinfo.ReadUsage())
-	steal, others := d.Shares()
-	if steal > mostSteal {
-		warn("other virtual machines took %.1f%% of a core during the run", 100*steal)
-	}
-	if others > mostOthers {
-		warn("other processes used %.0f%% of a core during the run", 100*others)
-	}
+	r.Warnings = append(r.Warnings, Disturbances(began, sysinfo.ReadUsage(), "the run")...)
 	for _, s := range run.configs {
 		if c := slices.Sorted(slices.Values(s.clocks)); len(c) > 0 {
 			if lo, hi := c[len(c)/10], c[len(c)-1-len(c)/10]; lo > 0 && hi/lo > 1+mostSpread {

@@ -24,6 +24,7 @@ import (
 	"dpnbench/internal/output"
 	"dpnbench/internal/quote"
 	"dpnbench/internal/regular"
+	"dpnbench/internal/sysinfo"
 	"dpnbench/plot"
 
 	"github.com/spf13/pflag"
@@ -43,6 +44,7 @@ type training struct {
 	ranks     int            // in this process
 	profiled  bool           // measure the phases of updates
 	profile   *dpn.Profile   // then; else nil
+	began     sysinfo.Usage  // then, before the first update
 	flags     *pflag.FlagSet // of the settings
 	settings  dpn.Config
 	dataNear  string       // where the data of the run that is resumed were, if that is known
@@ -312,7 +314,7 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 	}
 	t.phase("place centres")
 	if t.profiled {
-		t.profile = new(dpn.Profile)
+		t.profile, t.began = new(dpn.Profile), sysinfo.ReadUsage()
 	}
 	opt := t.fitOptions(c, trained, m.Shape.Samples())
 	epochs := newEpochTable(t.app, c, trained)
@@ -368,6 +370,9 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 		r.Phases = bench.TrainPhases(e, m, p)
 		t.printf("\nan update (mean of the quickest quarter), and its bounds on this machine:\n")
 		t.table(bench.PhaseRows(r.Phases))
+		for _, w := range bench.Disturbances(t.began, sysinfo.ReadUsage(), "training: times and bounds are too long") {
+			t.warn("%s\n", w)
+		}
 	}
 	if failed != nil { // the folder does not have this model
 		return r, failed
