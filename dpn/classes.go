@@ -6,6 +6,7 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/dpn/layer"
+	"dpnbench/internal/format"
 )
 
 // classWarning says in one line which of the classes lack images to train or to validate on, or returns
@@ -39,7 +40,7 @@ func (r *InitResult) warnings(c Config) []Warning {
 	const most = 5
 	var list []string
 	for _, s := range r.Small[:min(len(r.Small), most)] {
-		list = append(list, fmt.Sprintf("%d (%d images)", s.Component, s.Rows))
+		list = append(list, fmt.Sprintf("%d (%s)", s.Component, format.Count(s.Rows, "sample")))
 	}
 	if more := len(r.Small) - most; more > 0 {
 		list = append(list, fmt.Sprintf("and %d more", more))

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"dpnbench/internal/format"
 )
 
 // noiseLimit is the noise share above which D is unreliable.
@@ -44,8 +46,8 @@ func (l Layer) smallestClass() int {
 func noisy(percent string, smallest int) string {
 	return fmt.Sprintf(
 		"about %s of the smallest eigenvalue of SSb is the sampling noise of class means "+
-			"(%d samples in the smallest class): D is too small",
-		percent, smallest)
+			"(%s in the smallest class): D is too small",
+		percent, format.Count(smallest, "sample"))
 }
 
 // Warnings combines the warnings of layers, or of the steps of an ascent: one sentence per reason,

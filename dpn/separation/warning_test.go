@@ -2,6 +2,7 @@ package separation
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -15,6 +16,9 @@ func TestWarnings(t *testing.T) {
 	const low = "the class means span 1 directions of 2: D says nothing of the others"
 	const noise = " of the smallest eigenvalue of SSb is the sampling noise of class means (4 samples in the " +
 		"smallest class): D is too small"
+	if got := noisy("25%", 1); !strings.Contains(got, "(1 sample in the smallest class)") {
+		t.Errorf("a class of one sample: %q", got)
+	}
 	for _, c := range []struct {
 		layers []Layer
 		want   []string
