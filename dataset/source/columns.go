@@ -111,7 +111,7 @@ func (c *columns) byName(first []string) (bool, error) {
 		left[name]--
 		found++
 	}
-	header = header || slices.ContainsFunc(first, array.NamesLabels)
+	header = header || array.UsualLabels(first, nil) >= 0
 	switch {
 	case !header || found == 0:
 		return false, nil
@@ -146,7 +146,8 @@ func (c *columns) skipOthers(first []string) ([]int, error) {
 			open = append(open, i)
 		}
 	}
-	switch usual := slices.IndexFunc(open, func(i int) bool { return array.NamesLabels(first[i]) }); {
+	closed := func(i int) bool { return !slices.Contains(open, i) }
+	switch usual := array.UsualLabels(first, closed); {
 	case c.opt.Label == noLabel:
 	case c.opt.Label != "":
 		at, err := array.ColumnNamed(c.opt.Label)(first)
@@ -158,7 +159,7 @@ func (c *columns) skipOthers(first []string) ([]int, error) {
 		}
 		c.at = at
 	case usual >= 0:
-		c.at = open[usual]
+		c.at = usual
 	case len(open) == 1:
 		c.at, c.guessed = open[0], true
 	}

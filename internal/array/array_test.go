@@ -283,6 +283,7 @@ func TestWithoutLabels(t *testing.T) {
 		want   []float64
 	}{
 		{"a,Label,b\n1,cat,2\n", Options{WithoutLabels: true}, `"Label"`, []float64{1, 2}},
+		{"y,label,b\n1,7,2\n", Options{WithoutLabels: true}, `"label"`, []float64{1, 2}},
 		{"a,label,b\n1,7,2\n", Options{}, "", []float64{1, 7, 2}},
 		{"a,kind,b\n1,7,2\n", Options{WithoutLabels: true}, "", []float64{1, 7, 2}},
 		{"1,7,2\n", Options{WithoutLabels: true}, "", []float64{1, 7, 2}},
@@ -324,6 +325,7 @@ func TestLabels(t *testing.T) {
 			[]string{"cat", "dog"}},
 		{path("y.csv", "file,label\nimg0.png,dog\nimg1.png,cat\n"), []int{1, 0}, []string{"cat", "dog"}},
 		{path("y.csv", "Class,f0\n4,0.5\n2,1.5\n"), []int{4, 2}, nil},
+		{path("y.csv", "x,y,class\n1,7,4\n1,8,2\n"), []int{4, 2}, nil},
 		{path("y.csv", "f0,f1,kind\n0.5,1,4\n1.5,2,2\n"), []int{4, 2}, nil},
 		{path("y.csv", "0.5,1,cat\n1.5,2,ant\n"), []int{1, 0}, []string{"ant", "cat"}},
 		{path("y.csv", "label\nnan\ninf\n1e300\n"), []int{2, 1, 0}, []string{"1e300", "inf", "nan"}},

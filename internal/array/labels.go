@@ -8,24 +8,30 @@ import (
 	"strings"
 )
 
-// LabelNames are usual names of a column of labels, by which a header is told from a label.
+// LabelNames are usual names of a column of labels, the most usual first, by which a header is told from a label.
 var LabelNames = []string{"label", "labels", "class", "target", "y"}
 
-// NamesLabels says whether a name is a usual one of a column of labels.
-func NamesLabels(name string) bool { return slices.Contains(LabelNames, strings.ToLower(name)) }
-
-// LabelColumn returns the column of the labels of a table if none is named: the first one with a usual name, or else
-// the last, but for those that are left out; -1 if all are.
-func LabelColumn(first []string, out func(column int) bool) (at int, usual bool) {
-	at = -1
-	for i, name := range first {
-		switch {
-		case out(i):
-		case NamesLabels(name):
-			return i, true
-		default:
-			at = i
+// UsualLabels returns the column with the most usual name of labels, but for those that are left out, if
+// out is not nil; -1: none has one.
+// So it is label, and not y, of a table with both.
+func UsualLabels(first []string, out func(column int) bool) int {
+	for _, usual := range LabelNames {
+		for i, name := range first {
+			if (out == nil || !out(i)) && strings.EqualFold(name, usual) {
+				return i
+			}
 		}
+	}
+	return -1
+}
+
+// LabelColumn returns the column of the labels of a table if none is named: that of UsualLabels, or else the last, but
+// for those that are left out; -1 if all are.
+func LabelColumn(first []string, out func(column int) bool) (at int, usual bool) {
+	if at = UsualLabels(first, out); at >= 0 {
+		return at, true
+	}
+	for at = len(first) - 1; at >= 0 && out != nil && out(at); at-- {
 	}
 	return at, false
 }
@@ -120,7 +126,7 @@ func readTextLabels(path, column string, o Options) (*Labels, error) {
 	usual := false
 	if column == "" {
 		table.Column = func(first []string) (at int, err error) {
-			at, usual = LabelColumn(first, func(int) bool { return false })
+			at, usual = LabelColumn(first, nil)
 			return at, nil
 		}
 	}

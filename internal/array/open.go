@@ -24,7 +24,7 @@ type Options struct {
 	Memory float64
 	// Without is a column of a CSV or TSV file that is left out, by its name or number from 1.
 	Without string
-	// WithoutLabels leaves out, unless Without does, the first column with a usual name of labels (see NamesLabels).
+	// WithoutLabels leaves out, unless Without does, the column of UsualLabels.
 	WithoutLabels bool
 	// Want, if set, selects arrays of NPZ files by their names.
 	Want func(name string) bool
@@ -114,7 +114,7 @@ func readCSV(path, name string, f *os.File, o Options) (*Array, error) {
 	}
 	table := o.table(o.Without)
 	if o.Without == "" && o.WithoutLabels {
-		table.Column = func(first []string) (int, error) { return slices.IndexFunc(first, NamesLabels), nil }
+		table.Column = func(first []string) (int, error) { return UsualLabels(first, nil), nil }
 	}
 	t, err := ReadTable(path, f, table)
 	if err != nil {
