@@ -36,7 +36,7 @@ Columns:
   items/s  images, rows or numbers
   roof     percent of the roofline: the lower of the peak and the speed at which the memory level
            that holds operands and results can transfer them
-  note     ! if the row is unreliable; the reason is below the table
+  note     ! if the row is unreliable; the reason is below the table. It has no share above 100%%
 
 Suite peak measures the machine itself: the FMA units, and streams from each memory level. It is
 part of every run, except with --filter or --shape: then only by --suite peak,SUITE. --shape takes
@@ -373,16 +373,20 @@ func parenthesis(s string) string {
 	return " (" + s + ")"
 }
 
-// listThreads formats numbers of threads, such as "1 and 2 threads".
+// listThreads formats numbers of threads, such as "1, 2 and 4 threads".
 func listThreads(threads []int) string {
 	var s []string
 	for _, n := range threads {
 		s = append(s, fmt.Sprint(n))
 	}
-	if len(s) == 1 && s[0] == "1" {
+	text := strings.Join(s, ", ")
+	if i := strings.LastIndex(text, ", "); i >= 0 {
+		text = text[:i] + " and" + text[i+1:]
+	}
+	if text == "1" {
 		return "1 thread"
 	}
-	return strings.Join(s, " and ") + " threads"
+	return text + " threads"
 }
 
 // figure formats a number, or a dash for 0 and NaN: none.

@@ -130,6 +130,15 @@ func TestBenchShows(t *testing.T) {
 	}
 }
 
+func TestListThreads(t *testing.T) {
+	for want, threads := range map[string][]int{"1 thread": {1}, "2 threads": {2}, "1 and 2 threads": {1, 2},
+		"1, 2 and 4 threads": {1, 2, 4}} {
+		if got := listThreads(threads); got != want {
+			t.Errorf("%v: %q, want %q", threads, got, want)
+		}
+	}
+}
+
 // TestBenchKeeps checks that a failed run, or a file that cannot be written, does not lose the
 // other results.
 func TestBenchKeeps(t *testing.T) {
