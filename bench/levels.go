@@ -26,7 +26,7 @@ func memoryOf(m *sysinfo.Machine, most int) hierarchy {
 		return reported
 	}
 	return hierarchy{
-		cores: m.PhysicalCores(),
+		cores: min(m.PhysicalCores(), m.CPUs), // taskset may allow fewer
 		l1:    known(m.Caches.L1D, 32<<10), l2: known(m.Caches.L2, 512<<10),
 		l3: known(m.Caches.L3, 16<<20), l3s: known(m.Caches.L3Count, 1),
 		free: cmp.Or(most, int(min(sysinfo.AvailableMemory()/4, math.MaxInt/2))),

@@ -62,6 +62,8 @@ func TestHierarchy(t *testing.T) {
 			hierarchy{4, 48 << 10, 2 << 20, 16 << 20, 2, 1 << 20}},
 		{sysinfo.Machine{Cores: 2, LogicalCores: 4, CPUs: 8, Caches: silent},
 			hierarchy{8, 32 << 10, 512 << 10, 16 << 20, 1, 1 << 20}},
+		{sysinfo.Machine{Cores: 4, LogicalCores: 8, CPUs: 1, Caches: known},
+			hierarchy{1, 48 << 10, 2 << 20, 16 << 20, 2, 1 << 20}},
 	} {
 		if h := memoryOf(&c.m, 1<<20); h != c.want {
 			t.Errorf("hierarchy %+v, want %+v", h, c.want)

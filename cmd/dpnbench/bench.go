@@ -269,8 +269,9 @@ func (b *benchmark) show(r *bench.Report) {
 	if m.Virtual {
 		virtual = ", virtual"
 	}
-	b.note("%s%s, %s %s, %s of %d CPUs%s\n", m.Brand, parenthesis(m.Micro), m.OS, m.Arch,
-		listThreads(r.Settings.Threads), m.CPUs, virtual) // one text, which is broken into lines as a whole
+	// One text, which is broken into lines as a whole.
+	b.note("%s%s, %s %s, %s of %s%s\n", m.Brand, parenthesis(m.Micro), m.OS, m.Arch,
+		listThreads(r.Settings.Threads), format.Count(m.CPUs, "CPU"), virtual)
 	b.note("version %s", r.Version)
 	b.note("\nclock %.2f GHz (%.2f to %.2f)\n\n", r.Clock.Hz/1e9, r.Clock.Lowest/1e9, r.Clock.Most/1e9)
 	b.table(peakRows(r))
