@@ -87,7 +87,7 @@
 // (generic_*.go) define what the assembly (asm_*.s) computes. The build tags purego and noasm leave
 // the assembly out. Without a fused multiply-add that the compiler uses (it does on arm64, ppc64le,
 // riscv64, s390x, and amd64 with GOAMD64=v3), bit-exact pure Go is slow: about 1.7 instead of 7
-// GFLOP/s per core, where assembly reaches about 200.
+// GFLOP/s per core, where assembly reaches 100 (AVX2) to 200 (AVX-512).
 //
 // To read the source, begin with engine.go and table.go, then gemm.go for a product from the call
 // to the kernel, or vector.go for an elementwise function. How to add a kernel or a tier is in
