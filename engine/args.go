@@ -90,8 +90,8 @@ type subRowsArgs struct {
 //
 //	dst[i*ds+j] = fma(-(h*t[i]), y[i*ys+j], -(r[i]*x[i*xs+j])), and +0 where r[i] == 0
 //
-// That is the left operand of the products with a precision of low rank: -r_i Z_i in the ascent (h = 0)
-// and -N_i in the backward pass (h = 1).
+// That is the left operand of products with a precision: of low rank -r_i Z_i in the ascent (h = 0), of all
+// forms -N_i in the backward pass (h = 1).
 type gradRowsArgs struct {
 	dst  []float32
 	ds   int // floats from row to row of dst
@@ -109,8 +109,8 @@ type gradRowsArgs struct {
 //	d[i*ld+j] = x[i*xs+j] - mu[j]
 //	w[i*ld+j] = fma(-(h*t[i]), d[i*ld+j], -(r[i]*u[i*us+j])), and +0 where r[i] == 0
 //
-// That is D_i, and W_i with h = 1/2 or -N_i with h = 1 of the backward pass. The rows with r[i] != 0
-// are subtracted from the sums that dmu_i consists of, in chains of fused multiply-adds:
+// That is D_i, and W_i of the backward pass with h = 1/2. The rows with r[i] != 0 are subtracted from the
+// sums that dmu_i consists of, in chains of fused multiply-adds:
 //
 //	sr[j] -= r[i]*u[i*us+j]        st[j] -= t[i]*d[i*ld+j]
 type gradDeltasArgs struct {

@@ -25,7 +25,7 @@ func gradientGeneric(dst, r []float32, rs int, g []float32, gs, k int) {
 	}
 }
 
-// gradRowsGeneric makes the left operand of the products with a precision of low rank: see gradRowsArgs.
+// gradRowsGeneric makes the left operand of products with a precision: see gradRowsArgs.
 func gradRowsGeneric(args *gradRowsArgs) {
 	dst, x, y := args.dst, args.x, args.y
 	ds, xs, ys, n := args.ds, args.xs, args.ys, args.n

@@ -129,7 +129,7 @@ func (kern *kernels) quadTriangle(n LaneGroups, g, q, x, mu, p, work []float32) 
 }
 
 // vjpSmallD sets m rows v to -N_i P, or adds it to v. -N_i is computed from the rows of x and u as in
-// gradDeltas; P is packed as in quadSmallD. work is memory for smallDRows rows. It sets the tiles, rows,
+// gradRows with h = 1; P is packed as in quadSmallD. work is memory for smallDRows rows. It sets the tiles, rows,
 // tall and step of args.
 func (kern *kernels) vjpSmallD(m int, args *vjpSmallDArgs) {
 	d := len(args.mu)

@@ -20,7 +20,8 @@ import (
 type Image struct {
 	Caption string
 	// X holds an image for each series, row by row: Rows x Cols values of a grey one or a map; three times as many of a
-	// coloured one, those of red, then green, then blue. An entry of nil is an empty place.
+	// coloured one, those of red, then green, then blue. Without X it is an empty place, but
+	// for the first of a row.
 	X [][]float32
 }
 

@@ -36,7 +36,8 @@ Columns:
   items/s  images, rows or numbers
   roof     percent of the roofline: the lower of the peak and the speed at which the memory level
            that holds operands and results can transfer them
-  note     ! if the row is unreliable; the reason is below the table. It has no share above 100%%
+  note     ! if the row is unreliable; the reason is below the table. Such a row shows no
+           share above 100%%
 
 Suite peak measures the machine itself: the FMA units, and streams from each memory level. It is
 part of every run, except with --filter or --shape: then only by --suite peak,SUITE. --shape takes

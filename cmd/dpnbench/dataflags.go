@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,7 +54,7 @@ func (d *dataFlags) addReading(f *pflag.FlagSet) {
 	f.StringVar(&r.Format, "format", "", "`FORMAT` of the data: "+strings.Join(source.Formats(), ", ")+
 		" (default: by names and content)")
 	f.StringVar(&r.Label, "label", "", "`COLUMN` of the labels in a table, by name or number from 1, or none "+
-		"(default: the one called label, class, target or y, or else the last)")
+		"(default: the first of label, class, target and y, or else the last)")
 	f.StringVar(&r.Drop, "drop", "", "leave out `COLUMNS` of a table, by names or numbers from 1, such as id,date")
 	f.Float64Var(&r.TestShare, "test-share", 0,
 		"take this `FRACTION` of each class as test samples, drawn by --data-seed")
@@ -160,11 +161,21 @@ func openData(ctx context.Context, c dpn.Config, train bool, m *dpn.Model) (*dat
 // sourceError is an error of opening samples, with the flag that named them unless it is empty, or the error names a
 // flag.
 func sourceError(flag string, err error) error {
-	if flag == "" || strings.HasPrefix(err.Error(), "--") {
-		return err
+	text := strings.TrimSuffix(err.Error(), ": "+fs.ErrNotExist.Error()) // the sentence says what is missing
+	if flag != "" && !strings.HasPrefix(text, "--") {
+		text = flag + ": " + text
 	}
-	return fmt.Errorf("%s: %w", flag, err)
+	return &readError{text, err}
 }
+
+// readError is an error of opening samples as it is printed, with its cause.
+type readError struct {
+	text  string
+	cause error
+}
+
+func (e *readError) Error() string { return e.text }
+func (e *readError) Unwrap() error { return e.cause }
 
 // dataPhase shows that samples are drawn or read.
 func (a *app) dataPhase(name string) {
@@ -303,11 +314,16 @@ func openValidation(ctx context.Context, m *dpn.Model) (*dataset.Set, error) {
 	return s, err
 }
 
+// sameData says whether the data of c are those of the training.
+func sameData(c, trained dpn.Config) bool {
+	return c.Data == trained.Data && c.TrainSize == trained.TrainSize && c.DataSeed == trained.DataSeed
+}
+
 // validation returns the images that the model was validated on or, of other data than those of the
 // training, the default fraction of their training images.
 func validation(ctx context.Context, m *dpn.Model, trained dpn.Config, data *dataset.Data) (*dataset.Set, error) {
 	held := *m
-	if c := m.Config; c.Data != trained.Data || c.TrainSize != trained.TrainSize || c.DataSeed != trained.DataSeed {
+	if !sameData(m.Config, trained) {
 		held.Config.ValSize, held.Config.ValData = -1, ""
 	}
 	s, err := openValidation(ctx, &held)

@@ -3,13 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"image"
 	"image/color"
 	"image/png"
 	"io"
-	"io/fs"
 	"math"
 	"path/filepath"
 	"strings"
@@ -96,7 +94,7 @@ func (v *dataView) open(ctx context.Context, spec string) (*dataset.Data, error)
 		return nil, ctx.Err()
 	}
 	if err != nil {
-		return nil, errors.New(strings.TrimSuffix(err.Error(), ": "+fs.ErrNotExist.Error()))
+		return nil, sourceError("", err)
 	}
 	return d, nil
 }

@@ -290,7 +290,7 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 		delete(assumed, "std")
 	}
 	dataName := data.Name
-	if v.split == "validation" && m.Config.ValData != "" { // the images are those of another data set
+	if v.split == "validation" && m.Config.ValData != "" && sameData(m.Config, trained) {
 		dataName = m.Config.ValData
 	}
 	r := evalResult{Model: v.model.path, With: v.model.with, Data: dataName, Split: v.split,

@@ -28,8 +28,8 @@ sample, and a file of labels with the same rows:
   .npz           all its arrays in their order but that of the labels, or one: FILE.npz:NAME
   .safetensors   FILE.safetensors:NAME
   .csv, .tsv     numbers, with or without a line of names, also .gz; labels (also of .npy and .npz)
-                 may be texts. They are in the column of FILE.csv:COLUMN, or else in the one
-                 called label, class, target or y, or else in the last, as for "train"; it is no
+                 may be texts. They are in the column of FILE.csv:COLUMN, or else in the
+                 first of label, class, target and y, or else in the last, as for "train"; it is no
                  feature. A first column of row numbers without a name (pandas, R), or called
                  id, is left out
 
@@ -318,7 +318,7 @@ func (z *features) noteColumn(flag, spec string, labels *array.Labels) {
 }
 
 // arrays opens the arrays of a list of files in a folder. Those of the labels are no features, nor is their column of a
-// table: the one that labels names, or else that of a number; or of files without the labels the one with a usual name.
+// table: the one that labels names, or else that of a number; or of files without the labels that of array.UsualLabels.
 func (z *features) arrays(flag, folder string, specs []string, labels string, column int) ([]*array.Array, error) {
 	labelsPath, labelsName := array.Split(labels)
 	var out []*array.Array

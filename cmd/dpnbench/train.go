@@ -370,7 +370,8 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 		r.Phases = bench.TrainPhases(e, m, p)
 		t.printf("\nan update (mean of the quickest quarter), and its bounds on this machine:\n")
 		t.table(bench.PhaseRows(r.Phases))
-		for _, w := range bench.Disturbances(t.began, sysinfo.ReadUsage(), "training: times and bounds are too long") {
+		const during = "training: times and bounds may be too long"
+		for _, w := range bench.Disturbances(t.began, sysinfo.ReadUsage(), during) {
 			t.warn("%s\n", w)
 		}
 	}

@@ -37,6 +37,7 @@ func TestUnsaved(t *testing.T) {
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
+		t.Cleanup(func() { c.Process.Kill() }) // a stopped one, too
 		var first os.FileInfo
 		awaits(t, c, &errs, func() bool { // a second state: the save of the first has ended
 			info, err := os.Stat(filepath.Join(out, dpn.StateFile))
@@ -53,7 +54,7 @@ func TestUnsaved(t *testing.T) {
 		send(syscall.SIGSTOP) // it must not end before it is interrupted
 		var status syscall.WaitStatus
 		if _, err := syscall.Wait4(c.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
-			t.Fatalf("not stopped: status %#x, %v", status, err)
+			t.Fatalf("not stopped: status %#x, %v, %q", status, err, errs.String())
 		}
 		if err := os.Rename(out, out+".aside"); err != nil {
 			t.Fatal(err)

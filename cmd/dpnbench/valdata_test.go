@@ -55,12 +55,21 @@ func TestValData(t *testing.T) {
 		ByClass layer.ByClass `json:"by_class"`
 	}
 	eval := []string{"eval", "--model", model, "--split", "validation"}
-	if text := succeed(t, with(eval, "--json", "eval.json")...); !strings.Contains(text, "120 images of "+dir) {
+	text = succeed(t, with(eval, "--json", "eval.json")...)
+	if !strings.Contains(text, "120 images of "+filepath.Join(dir, "val")) {
 		t.Errorf("eval printed %q", text)
 	}
 	if load(t, "eval.json", &kept); kept.Samples != 120 || kept.Loss != r.Validation.Loss ||
 		kept.Data != r.Config.ValData {
 		t.Errorf("eval found %+v, training %+v", kept, r.Validation.Score)
+	}
+	other := filepath.Join(dir, "other")
+	if err := os.Mkdir(other, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	idx(t, other, 100)
+	if text := succeed(t, with(eval, "--data", other)...); !strings.Contains(text, "10 images of "+other) {
+		t.Errorf("eval of other images than those of the training printed %q", text)
 	}
 	fails(t, with(eval, "--json", filepath.Join(dir, "val", "t10k-labels-idx1-ubyte")), "--json", "val-data")
 	t.Chdir(dir)

@@ -173,7 +173,7 @@ func (c *columns) skipOthers(first []string) ([]int, error) {
 }
 
 // labels returns the column of the labels, which is none of the dropped ones: that of the name or number, or else the
-// one with a usual name, or the last. For a model it is none if there are only as many columns as features.
+// one with the most usual name, or the last. For a model it is none if there are only as many columns as features.
 func (c *columns) labels(first []string) (int, error) {
 	switch c.opt.Label {
 	case noLabel:

@@ -274,7 +274,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// The column with a usual name of labels is left out where that is asked for, and said to be; never the last one.
+// The column with the most usual name of labels is left out where that is asked for, and said to be; never the last.
 func TestWithoutLabels(t *testing.T) {
 	for _, c := range []struct {
 		text   string
