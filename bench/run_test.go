@@ -202,9 +202,10 @@ func TestChecks(t *testing.T) {
 	names := map[string]bool{}
 	for _, g := range benchmarks(Usual) {
 		name := g.suite + "/" + g.name
-		// One of each name; those that take long are left out.
+		// One of each name; those that take long are left out, but for the updates of all presets.
 		long := max(g.flop, g.cost, g.bytes) > 1e7 || g.suite == "load" && g.items > 2000 // files of images
-		if names[name] || !g.wants(engine.Generic) && !longtest.Asked() || testing.Short() && long {
+		large := !g.wants(engine.Generic)
+		if names[name] || large && !(g.suite == "train" && longtest.Asked()) || testing.Short() && long {
 			continue
 		}
 		names[name] = true
