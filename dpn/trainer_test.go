@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"dpnbench/dataset"
-	"dpnbench/internal/longtest"
 )
 
 // TestUpdateDetached checks that an update with the gradient cut changes the classifier as
@@ -106,7 +105,6 @@ func TestNoisyMinibatch(t *testing.T) {
 
 // TestUpdateAllocates checks that updates allocate nothing once they have run.
 func TestUpdateAllocates(t *testing.T) {
-	longtest.Native(t)
 	d, e := digits(t, 64, 10), newEngine(t)
 	noisy := func(c *Config) { c.NoiseMax = 0.3 }
 	for name, change := range map[string]func(c *Config){
