@@ -7,9 +7,9 @@ import (
 	"dpnbench/engine/num"
 )
 
-// TestPullDeltas checks that gradDeltas has the bits of pure Go on every tier, at every
+// TestGradDeltas checks that gradDeltas has the bits of pure Go on every tier, at every
 // length, and that it neither reads nor writes beyond its slices.
-func TestPullDeltas(t *testing.T) {
+func TestGradDeltas(t *testing.T) {
 	const most = 5 // rows
 	names := []string{"w", "d", "sr", "st", "r", "u", "t", "x", "mu"}
 	walls := make([][]float32, len(names))
@@ -57,8 +57,8 @@ func TestPullDeltas(t *testing.T) {
 	}
 }
 
-// TestDeltasAlone checks that -(r u + h t (x - mu)) has the same bits with the sums and without them.
-func TestDeltasAlone(t *testing.T) {
+// TestMinusN checks that -(r u + h t (x - mu)) has the same bits with the sums and without them.
+func TestMinusN(t *testing.T) {
 	const rows, d = 7, 53
 	rnd := num.NewRand(5, 0)
 	normal := func(n int) []float32 {
@@ -79,7 +79,7 @@ func TestDeltasAlone(t *testing.T) {
 		}
 		w, alone, deltas := padded(64), padded(64), padded(64)
 		e.Caller().GradDeltas(w, deltas, &in)
-		e.Caller().GradDeltas(alone, Matrix{}, &in)
+		e.Caller().MinusN(alone, &in)
 		for b := range rows {
 			equalBits(t, fmt.Sprintf("%v, row %d", tier, b), alone.Row(b), w.Row(b))
 		}

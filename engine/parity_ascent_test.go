@@ -88,11 +88,11 @@ func (h *parity) pullRows() {
 	}
 }
 
-func TestParityPullDeltas(t *testing.T) {
-	eachAssembly(t, func(h *parity) { h.rounds((*parity).pullDeltas) })
+func TestParityGradDeltas(t *testing.T) {
+	eachAssembly(t, func(h *parity) { h.rounds((*parity).gradDeltas) })
 }
 
-func (h *parity) pullDeltas() {
+func (h *parity) gradDeltas() {
 	for i, n := range append(tailLengths(), 64, 64+16+4+1) {
 		for rows := range 5 {
 			c := i + rows
@@ -109,7 +109,7 @@ func (h *parity) pullDeltas() {
 					w: b[0], d: b[1], ld: ld, r: b[4], u: b[6], us: us, t: b[5], h: hh, x: b[7], xs: xs,
 					mu: b[8], sr: b[2], st: b[3],
 				})
-			}, bufs, "pullDeltas: n %d, rows %d, h %v, ld %d, us %d, xs %d", n, rows, hh, ld, us, xs)
+			}, bufs, "gradDeltas: n %d, rows %d, h %v, ld %d, us %d, xs %d", n, rows, hh, ld, us, xs)
 		}
 	}
 }

@@ -56,14 +56,14 @@ type Deltas struct {
 	SumRU, SumTD []float32
 }
 
-// GradDeltas sets the rows of dst to -(r u + h t (x - mu)), and to +0 where r is 0. If d has rows, it
-// sets them to x - mu and takes r u off SumRU and t (x - mu) off SumTD.
+// MinusN sets the rows of dst to -(r u + h t (x - mu)), and to +0 where r is 0: to -N with H 1.
+func (w *Worker) MinusN(dst Matrix, in *Deltas) {
+	w.SubRows(dst, in.X, Matrix{Data: in.Mu, Rows: dst.Rows, Cols: len(in.Mu), CS: 1})
+	w.GradRows(dst, in.R, in.U, in.T, in.H, dst)
+}
+
+// GradDeltas sets dst as MinusN does, and the rows of d to x - mu. It takes r u off SumRU and t (x - mu) off SumTD.
 func (w *Worker) GradDeltas(dst, d Matrix, in *Deltas) {
-	if d.Rows == 0 {
-		w.SubRows(dst, in.X, Matrix{Data: in.Mu, Rows: dst.Rows, Cols: len(in.Mu), CS: 1})
-		w.GradRows(dst, in.R, in.U, in.T, in.H, dst)
-		return
-	}
 	w.e.kern.gradDeltas(&gradDeltasArgs{
 		w: dst.Data, d: d.Data, ld: dst.RS, r: in.R, u: in.U.Data, us: in.U.RS, t: in.T, h: in.H,
 		x: in.X.Data, xs: in.X.RS, mu: in.Mu, sr: in.SumRU, st: in.SumTD,
@@ -190,7 +190,7 @@ func (w *Worker) QuadFormVJP(slot int, v Matrix, in *Deltas, p *Packed, acc bool
 		return
 	}
 	n := w.ScratchRows(slot, rows, d, PaddedLD(d))
-	w.GradDeltas(n, Matrix{}, in)
+	w.MinusN(n, in)
 	w.MatMulPacked(v, n, p, acc, prefetch)
 }
 

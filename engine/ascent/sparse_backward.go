@@ -161,7 +161,7 @@ func (j *sparseVJPJob) addGroup(worker *engine.Worker, rec *blockRecord, t int, 
 			R: tr.R[at : at+1], T: tr.t[at : at+1], Mu: m.mu(i), H: 1,
 			U: tr.block(tr.u, d, t, row, row+1), X: tr.block(tr.X, d, t, row, row+1),
 		}
-		worker.GradDeltas(n.Slice(q, q+1, 0, d), engine.Matrix{}, &in)
+		worker.MinusN(n.Slice(q, q+1, 0, d), &in)
 	}
 	if diagonal := j.p.diagonal(i); diagonal != nil && allFinite(n) {
 		for q, p := range pairs {
