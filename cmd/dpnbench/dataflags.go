@@ -54,7 +54,7 @@ func (d *dataFlags) addReading(f *pflag.FlagSet) {
 	f.StringVar(&r.Format, "format", "", "`FORMAT` of the data: "+strings.Join(source.Formats(), ", ")+
 		" (default: by names and content)")
 	f.StringVar(&r.Label, "label", "", "`COLUMN` of the labels in a table, by name or number from 1, or none "+
-		"(default: the first of label, class, target and y, or else the last)")
+		"(default: the first of label, labels, class, target and y, or else the last)")
 	f.StringVar(&r.Drop, "drop", "", "leave out `COLUMNS` of a table, by names or numbers from 1, such as id,date")
 	f.Float64Var(&r.TestShare, "test-share", 0,
 		"take this `FRACTION` of each class as test samples, drawn by --data-seed")

@@ -205,20 +205,23 @@ func (v *evaluation) printScores(scores []corruptionScore) {
 		v.corruptSeed)
 }
 
-// images returns the images of the split that the flags ask for.
+// images returns the images of the split that the flags ask for, and the name of their data.
 func (v *evaluation) images(ctx context.Context, m *dpn.Model, trained dpn.Config,
-	data *dataset.Data) (*dataset.Set, error) {
+	data *dataset.Data) (s *dataset.Set, name string, err error) {
 	if v.split == "test" {
-		return data.Test, needTest(data)
+		return data.Test, data.Name, needTest(data)
 	}
 	val, err := validation(ctx, m, trained, data)
 	if err == nil && val.Len() == 0 {
 		err = fmt.Errorf("the model kept no images for validation (val-size 0)")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("--split validation: %w", err)
+		return nil, "", fmt.Errorf("--split validation: %w", err)
 	}
-	return val, nil
+	if c := m.Config; c.ValData != "" && sameData(c, trained) {
+		return val, c.ValData, nil
+	}
+	return val, data.Name, nil
 }
 
 func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
@@ -278,7 +281,7 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
-	images, err := v.images(ctx, m, trained, data)
+	images, dataName, err := v.images(ctx, m, trained, data)
 	if err != nil {
 		return err
 	}
@@ -288,10 +291,6 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 		takeLevels(append(slices.Clone(all), base))
 		delete(assumed, "mean")
 		delete(assumed, "std")
-	}
-	dataName := data.Name
-	if v.split == "validation" && m.Config.ValData != "" && sameData(m.Config, trained) {
-		dataName = m.Config.ValData
 	}
 	r := evalResult{Model: v.model.path, With: v.model.with, Data: dataName, Split: v.split,
 		Unnormalised: v.unnormalised, Samples: images.Len(), Assumed: assumed, CorruptSeed: v.corruptSeed,

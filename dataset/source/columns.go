@@ -111,7 +111,7 @@ func (c *columns) byName(first []string) (bool, error) {
 		left[name]--
 		found++
 	}
-	header = header || array.UsualLabels(first, nil) >= 0
+	header = header || slices.ContainsFunc(first, array.NamesLabels)
 	switch {
 	case !header || found == 0:
 		return false, nil

@@ -40,7 +40,7 @@ type Options struct {
 	Format string
 
 	// Label is the name or number, from 1, of the column of labels in a table, or "none"; empty: the
-	// first of label, class, target and y, or else the last.
+	// first of label, labels, class, target and y, or else the last.
 	Label string
 
 	// Drop are names or numbers, from 1, of columns of a table that are left out. For a model those that a table lacks

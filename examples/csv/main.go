@@ -1,5 +1,5 @@
 // Command csv trains a network on a table and saves it: CSV or TSV, or any other file that package
-// source reads. The classes are in the column of --label, or the first of label, class, target and y,
+// source reads. The classes are in the column of --label, or the first of label, labels, class, target and y,
 // else in the last.
 //
 //	go run ./examples/csv table.csv model.safetensors

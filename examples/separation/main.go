@@ -1,7 +1,7 @@
 // Command separation measures how the layers of any network separate the classes: it reads a file for
 // each layer, in order, with the features of the same samples and their labels: CSV, NPZ, or any other
 // that package source reads, also X.npy,y.npy. Labels of a table are in the column of --label, or the
-// first of label, class, target and y, else in the last.
+// first of label, labels, class, target and y, else in the last.
 //
 //	go run ./examples/separation layer0.npy,labels.npy layer1.npy,labels.npy
 package main

@@ -11,9 +11,11 @@ import (
 // LabelNames are usual names of a column of labels, the most usual first, by which a header is told from a label.
 var LabelNames = []string{"label", "labels", "class", "target", "y"}
 
-// UsualLabels returns the column with the most usual name of labels, but for those that are left out, if
-// out is not nil; -1: none has one.
-// So it is label, and not y, of a table with both.
+// NamesLabels says whether a name is a usual one of a column of labels.
+func NamesLabels(name string) bool { return slices.Contains(LabelNames, strings.ToLower(name)) }
+
+// UsualLabels returns the column with the most usual name of labels, so label, and not y, of a table with both. Columns
+// for which out is true are left out, unless it is nil. -1: none has such a name.
 func UsualLabels(first []string, out func(column int) bool) int {
 	for _, usual := range LabelNames {
 		for i, name := range first {
