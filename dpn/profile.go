@@ -71,13 +71,16 @@ type Profile struct {
 	at     [PhaseOther + 1]int // the phase of a kind; its first layer
 
 	// Of the running update.
+	rows       int // of its minibatch
 	phase      int
 	since      time.Duration // when it began
 	wall, busy time.Duration // engine.Watched then
 	now        []spent       // of each phase
 
-	updates int
-	work    ascent.Totals // of the last whole minibatch
+	// The last minibatch of an epoch, which may be smaller, takes less time than its bounds: it does not count.
+	most    int           // rows of a whole minibatch
+	updates int           // of whole minibatches
+	work    ascent.Totals // of the last one
 	pieces  ascent.Totals // of the pieces of the running update so far
 	past    []spent       // of the last keptUpdates updates, each of all phases
 }
@@ -149,11 +152,12 @@ func (p *Profile) begun() {
 	}
 }
 
-// begin begins an update.
-func (p *Profile) begin() {
+// begin begins an update of a minibatch of some rows.
+func (p *Profile) begin(rows int) {
 	if p == nil {
 		return
 	}
+	p.rows = rows
 	clear(p.now)
 	p.pieces = ascent.Totals{}
 	p.phase, p.since = p.at[PhaseOther], p.Clock()
@@ -191,11 +195,14 @@ func (p *Profile) end() {
 		return
 	}
 	p.count()
-	copy(p.past[p.updates%keptUpdates*len(p.now):], p.now)
-	if p.pieces.Rows >= p.work.Rows {
-		p.work = p.pieces
+	if p.rows > p.most { // the updates before were of a part of a minibatch
+		p.most, p.updates = p.rows, 0
 	}
-	p.updates++
+	if p.rows == p.most {
+		copy(p.past[p.updates%keptUpdates*len(p.now):], p.now)
+		p.work = p.pieces
+		p.updates++
+	}
 	if p.OnPhase != nil {
 		p.OnPhase("")
 	}
@@ -214,7 +221,7 @@ func (p *Profile) ascended() {
 	sum.FactorFlop += w.FactorFlop
 }
 
-// Updates returns how many updates have been measured.
+// Updates returns how many updates have been measured. Those of smaller minibatches than the largest do not count.
 func (p *Profile) Updates() int { return p.updates }
 
 // Work returns what the ascent of the last whole minibatch computed.

@@ -159,7 +159,7 @@ func (s *Trainer) prepare(comm mpi.Comm) (pieces int) {
 // returns a *NotFiniteError. With Config.Gradient "detached" only the classifier learns. With
 // Config.NoiseMax the first half of the images gets noise.
 func (s *Trainer) Update(set *dataset.Set, at []int32, rate float64) (loss float64, err error) {
-	s.profile.begin()
+	s.profile.begin(len(at))
 	if loss, err = s.gradients(whole(set, at)); err != nil {
 		return 0, err
 	}
