@@ -141,7 +141,8 @@ func (d *dump) add(c Case, p *problem) {
 	d.Cases = append(d.Cases, entry)
 }
 
-// Dump writes the cases of a function of ForFiles to a folder; opt selects cases, and nothing else.
+// Dump writes the cases of a function of ForFiles to a folder, and removes the results that are there; opt selects
+// cases, and nothing else.
 func Dump(ctx context.Context, dir string, f *Function, opt Options) (cases int, err error) {
 	defer f.Close()
 	i := slices.Index(FileKernels(), f.Kernel())
@@ -193,6 +194,7 @@ func (d *dump) write(dir string) error {
 			return err
 		}
 	}
+	files.Remove(filepath.Join(dir, ResultsFile)) // of other cases
 	return files.Commit()
 }
 

@@ -208,11 +208,17 @@ func TestBadFiles(t *testing.T) {
 		}
 	}
 	short := func() { f.save(f.outputs[1:]) }
+	again := func() { // the results there may be of other cases
+		if _, err := Dump(context.Background(), f.dir, ForFiles("exp"), Options{Quick: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, c := range []struct {
 		spoil func()
 		want  string
 	}{
 		{func() {}, "results.npy: missing: expected what the program under test made of outputs.npy"},
+		{again, "results.npy: missing: expected"},
 		{doubles, "of <f8, expected"},
 		{short, "of <f4, expected ["},
 		{write(ResultsFile, []byte("text")), "results.npy: offset 0: expected an NPY file"},

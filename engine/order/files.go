@@ -84,7 +84,7 @@ func (p *finder) probes(f func() error) error {
 	return err
 }
 
-// Dump writes the probes of sums of n terms to a folder.
+// Dump writes the probes of sums of n terms to a folder, and removes the results that are there.
 func Dump(dir string, n int) (probes int, err error) {
 	if n < Least || n > MostInFiles {
 		return 0, fmt.Errorf("%d terms: expected %d to %d", n, Least, MostInFiles)
@@ -105,6 +105,7 @@ func Dump(dir string, n int) (probes int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	files.Remove(filepath.Join(dir, ResultsFile)) // of other probes
 	return probes, files.Commit()
 }
 
