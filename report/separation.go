@@ -87,6 +87,9 @@ func (s Separation) series(name string, colour int, value func(separation.Layer)
 }
 
 func (s Separation) loads() (Shown, error) {
+	if len(s.Depth.Layers) < 2 {
+		return Shown{}, errors.New("there is one layer only")
+	}
 	if len(s.Depth.Loads) == 0 {
 		return Shown{}, errors.New("D does not fall from the first layer to the last")
 	}

@@ -16,12 +16,15 @@ func TestSeparationWithoutLaw(t *testing.T) {
 			t.Errorf("%d layers: %q, want %q in it", n, got, want)
 		}
 	}
-	for n, want := range []string{"does not fall", "whole load", ""} {
-		s := Separation{Depth: &separation.Depth{Loads: make([]separation.Load, n),
-			Layers: make([]separation.Layer, n+1)}}
+	for _, c := range []struct {
+		layers, loads int
+		want          string
+	}{{1, 0, "one layer"}, {2, 0, "does not fall"}, {2, 1, "whole load"}, {3, 2, ""}} {
+		s := Separation{Depth: &separation.Depth{Loads: make([]separation.Load, c.loads),
+			Layers: make([]separation.Layer, c.layers)}}
 		_, err := s.loads()
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%d loads: %v, want an error with %q", n, err, want)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%d layers, %d loads: %v, want an error with %q", c.layers, c.loads, err, c.want)
 		}
 	}
 }

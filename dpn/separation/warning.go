@@ -28,7 +28,8 @@ func (l Layer) deficient() bool { return l.Rank < l.fullRank() }
 func (l Layer) fullRank() int { return min(l.Dim, l.Classes-1) }
 
 func (l Layer) deficiency() string {
-	return fmt.Sprintf("the class means span %d directions of %d: D says nothing of the others", l.Rank, l.fullRank())
+	return fmt.Sprintf("the class means span %s of %d: D says nothing of the others", format.Count(l.Rank, "direction"),
+		l.fullRank())
 }
 
 func (l Layer) noisePercent() string {

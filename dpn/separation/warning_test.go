@@ -13,7 +13,7 @@ func TestWarnings(t *testing.T) {
 		l.Warning = l.warning()
 		return l
 	}
-	const low = "the class means span 1 directions of 2: D says nothing of the others"
+	const low = "the class means span 1 direction of 2: D says nothing of the others"
 	const noise = " of the smallest eigenvalue of SSb is the sampling noise of class means (4 samples in the " +
 		"smallest class): D is too small"
 	if got := noisy("25%", 1); !strings.Contains(got, "(1 sample in the smallest class)") {
