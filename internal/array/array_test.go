@@ -171,6 +171,26 @@ func TestNPZ(t *testing.T) {
 	}
 }
 
+// TestMissing names the arrays that there are where one is asked for that is not.
+func TestMissing(t *testing.T) {
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	header := `{`
+	for i := range 10 {
+		w, _ := z.Create(fmt.Sprintf("l%d.npy", i))
+		w.Write(npyFile("<f4", false, "(1, 2)", packed(binary.LittleEndian, []float32{1, 2})))
+		header += fmt.Sprintf(`"l%d":{"dtype":"F32","shape":[1,2],"data_offsets":[%d,%d]},`, i, 8*i, 8*i+8)
+	}
+	z.Close()
+	for _, path := range []string{save(t, "x.npz", b.Bytes()),
+		save(t, "x.safetensors", tensorFile(strings.TrimSuffix(header, ",")+"}", make([]byte, 80)))} {
+		const want = `: no array "l" in the file: expected one of ["l0" "l1" "l2" "l3" "l4" "l5" "l6" "l7"] and 2 more`
+		if _, err := Open(path+":l", Options{}); err == nil || err.Error() != path+want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
 // tensorFile returns a safetensors file.
 func tensorFile(header string, data []byte) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))

@@ -19,6 +19,7 @@ func readNPZ(file string, r io.ReaderAt, size int64, only string, o Options) ([]
 		return nil, fmt.Errorf("%s: expected an NPZ file: %w", file, err)
 	}
 	var out []*Array
+	var names []string // of all arrays
 	seen := map[string]bool{}
 	for _, f := range z.File {
 		name := strings.TrimSuffix(f.Name, ".npy")
@@ -26,6 +27,7 @@ func readNPZ(file string, r io.ReaderAt, size int64, only string, o Options) ([]
 			return nil, fmt.Errorf("%s: two arrays are called %.60q", file, name)
 		}
 		seen[name] = true
+		names = append(names, name)
 		if only != "" && name != only || o.Want != nil && !o.Want(name) {
 			continue
 		}
@@ -35,7 +37,20 @@ func readNPZ(file string, r io.ReaderAt, size int64, only string, o Options) ([]
 		}
 		out = append(out, a)
 	}
+	if len(out) == 0 && only != "" {
+		return nil, missing(file, only, names)
+	}
 	return out, nil
+}
+
+// missing is the error of a file that has arrays of other names.
+func missing(file, name string, names []string) error {
+	const most = 8
+	more := ""
+	if n := len(names) - most; n > 0 {
+		names, more = names[:most], fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Errorf("%s: no array %.60q in the file: expected one of %.60q%s", file, name, names, more)
 }
 
 func readMember(file, name string, r io.ReaderAt, f *zip.File, o *Options) (*Array, error) {

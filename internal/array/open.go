@@ -95,10 +95,7 @@ func Open(spec string, o Options) (*File, error) {
 		err = fmt.Errorf("%s: expected a file .npy, .npz, .safetensors, .csv or .tsv", path)
 	}
 	if err == nil && len(out.Arrays) == 0 {
-		err = fmt.Errorf("%s: no array %.60q in the file", path, name)
-		if name == "" {
-			err = fmt.Errorf("%s: no arrays in the file", path)
-		}
+		err = fmt.Errorf("%s: no arrays in the file", path)
 	}
 	if err != nil {
 		out.Close()

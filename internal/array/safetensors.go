@@ -37,7 +37,11 @@ func readSafetensors(file string, r io.ReaderAt, size int64, only string) ([]*Ar
 	}
 	delete(all, "__metadata__")
 	var out []*Array
-	for _, name := range slices.Sorted(maps.Keys(all)) {
+	names := slices.Sorted(maps.Keys(all))
+	if _, ok := all[only]; !ok && only != "" {
+		return nil, missing(file, only, names)
+	}
+	for _, name := range names {
 		if only != "" && name != only {
 			continue
 		}
