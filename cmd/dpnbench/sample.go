@@ -235,7 +235,9 @@ func (s *sampling) show(m *dpn.Model) {
 		start := map[string]string{"exact": "exact draws", "data": "test samples"}[c.Start]
 		s.printf("chains                  %d steps of size %.4g from %s, statistics over the last %d\n",
 			c.Steps, c.StepSize, start, c.Steps-c.Burn)
-		s.printf("acceptance              %.4f\n", c.Acceptance)
+		if s.Method == "mala" { // ULA takes every step
+			s.printf("acceptance              %.4f\n", c.Acceptance)
+		}
 		s.printf("effective sample size   phi %s, minimum over %s %s (of %d states)\n",
 			figure(float64(c.ESSPhi), "%.0f"),
 			format.Count(len(c.Traced), "feature"), figure(float64(c.LeastESS), "%.0f"), c.States)
