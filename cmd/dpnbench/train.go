@@ -47,6 +47,7 @@ type training struct {
 	began     sysinfo.Usage  // then, before the first update
 	flags     *pflag.FlagSet // of the settings
 	settings  dpn.Config
+	from      string       // the source of settings without a flag of their own, as errors begin with it
 	dataNear  string       // where the data of the run that is resumed were, if that is known
 	validate  *dataset.Set // images of the setting val-data, or nil
 	demo      bool         // run by the demo, whose folder it may replace
@@ -94,7 +95,10 @@ func (t *training) resolve(flags *pflag.FlagSet) (dpn.Config, error) {
 	if err != nil {
 		return c, fmt.Errorf("--%w", err)
 	}
-	from := "--"
+	t.from = "--"
+	if flags.Changed("preset") {
+		t.from = "--preset " + t.preset + ": "
+	}
 	switch {
 	case t.every < 0:
 		return c, fmt.Errorf("--checkpoint-every %d: expected a number of updates, or 0 for never", t.every)
@@ -116,7 +120,7 @@ func (t *training) resolve(flags *pflag.FlagSet) (dpn.Config, error) {
 			return c, fmt.Errorf("--preset %s: the run in --out %s began with %s; expected no other preset with "+
 				"--resume", t.preset, t.out, c.Preset)
 		}
-		from = "--resume: state " + filepath.Join(t.out, dpn.StateFile) + ": "
+		t.from = "--resume: state " + filepath.Join(t.out, dpn.StateFile) + ": "
 	}
 	if t.config != "" {
 		if flags.Changed("preset") {
@@ -126,7 +130,7 @@ func (t *training) resolve(flags *pflag.FlagSet) (dpn.Config, error) {
 		if c, err = dpn.LoadConfig(t.config, c); err != nil {
 			return c, fmt.Errorf("--%w", err)
 		}
-		from = "--config " + t.config + ": "
+		t.from = "--config " + t.config + ": "
 	}
 	// Parsing has written the flags to t.settings; they override the other sources.
 	given := map[*pflag.Flag]string{}
@@ -158,7 +162,7 @@ func (t *training) resolve(flags *pflag.FlagSet) (dpn.Config, error) {
 		return c, err
 	}
 	t.data.settle(flags, &c)
-	return c, settingError(c.Validate(), flags, from)
+	return c, settingError(c.Validate(), flags, t.from)
 }
 
 // unresumable explains why there is no state to resume, or that it cannot be read.
@@ -241,7 +245,7 @@ func (t *training) result(ctx context.Context, flags *pflag.FlagSet) (*trainResu
 		err = m.Check(data.Train)
 	}
 	if err != nil {
-		return nil, settingError(err, flags, "--")
+		return nil, settingError(err, flags, t.from)
 	}
 	if t.validate, err = openValidation(ctx, m); err != nil {
 		return nil, fmt.Errorf("--val-data %s: %w", c.ValData, err)

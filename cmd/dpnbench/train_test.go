@@ -281,6 +281,11 @@ func TestOtherExtractor(t *testing.T) {
 	}
 	fails(t, []string{"train", "--data", in("table.csv"), "--extractor", "conv", "--out", in("none")},
 		`--extractor "conv": expected images of at least 4 x 4 pixels with it, not vectors of 2 features`)
+	fails(t, []string{"train", "--data", in("table.csv"), "--preset", "noise", "--out", in("none")},
+		`--preset noise: extractor "conv": expected images of at least 4 x 4 pixels with it, not vectors of 2 features`)
+	write(t, in("conv.toml"), []byte("preset = \"compact\"\nextractor = \"conv\"\n"))
+	fails(t, []string{"train", "--data", in("table.csv"), "--config", in("conv.toml"), "--out", in("none")},
+		"--config "+in("conv.toml")+`: extractor "conv": expected images of at least 4 x 4 pixels with it, not vectors`)
 	fails(t, []string{"train", "--preset", "mlp", "--extractor", "linear", "--hidden", "9", "--out", in("none")},
 		`--hidden "9": expected the extractor mlp or conv with it`)
 }
