@@ -31,6 +31,7 @@ type Comparison struct {
 	GeoMean  float64  `json:"geomean"`
 	Slower   int      `json:"slower"` // significant, and beyond the threshold
 	Faster   int      `json:"faster"`
+	Unclear  int      `json:"unclear"` // beyond the threshold, but not significant
 	Warnings []string `json:"warnings"`
 }
 
@@ -45,7 +46,8 @@ type Change struct {
 	Scaled bool       `json:"scaled"` // Ratio and P are of times multiplied by the peak
 	P      float64    `json:"p"`      // of the Mann-Whitney test
 	Marked bool       `json:"marked"`
-	// Verdict is same (not significant, or within the threshold), slower or faster.
+	// Verdict is slower or faster (significant, and beyond the threshold), unclear (beyond the threshold, but not
+	// significant) or same.
 	Verdict string `json:"verdict"`
 }
 
@@ -113,6 +115,8 @@ func Compare(before, after *Report, threshold float64, seconds bool) *Comparison
 			c.Slower++
 		case "faster":
 			c.Faster++
+		case "unclear":
+			c.Unclear++
 		}
 		c.Rows = append(c.Rows, row)
 	}
@@ -122,8 +126,7 @@ func Compare(before, after *Report, threshold float64, seconds bool) *Comparison
 		}
 	}
 	if few > 0 {
-		warn("%d of %d rows have too few repetitions for any difference to be found: the verdict %q says nothing there",
-			few, len(c.Rows), "same")
+		warn("%d of %d rows have too few repetitions for any difference to be found", few, len(c.Rows))
 	}
 	if unscaled > 0 {
 		warn("%d of %d rows are compared by their times, because the peak beside them was disturbed", unscaled,
@@ -177,13 +180,14 @@ func change(o, n *Result, threshold float64, seconds bool) Change {
 	}
 	row.Ratio = summary(sn).Center / summary(so).Center
 	row.P = benchmath.AssumeNothing.Compare(so, sn).P
-	if row.P < Significance {
-		switch {
-		case row.Ratio > 1+threshold:
-			row.Verdict = "slower"
-		case row.Ratio < 1/(1+threshold):
-			row.Verdict = "faster"
-		}
+	switch beyond := row.Ratio > 1+threshold || row.Ratio < 1/(1+threshold); {
+	case !beyond:
+	case !(row.P < Significance):
+		row.Verdict = "unclear"
+	case row.Ratio > 1:
+		row.Verdict = "slower"
+	default:
+		row.Verdict = "faster"
 	}
 	return row
 }

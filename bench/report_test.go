@@ -132,7 +132,9 @@ func TestCompare(t *testing.T) {
 		{"a tenth slower", scaled(1), scaled(1.1), "slower", false},
 		{"a tenth faster", scaled(1.1), scaled(1), "faster", false},
 		{"significant, but within the threshold", scaled(1), scaled(1.03), "same", false},
-		{"too few for a verdict", report(1, 1, 1), report(1, 2, 2), "same", false},
+		{"too few for a verdict", report(1, 1, 1), report(1, 2, 2), "unclear", false},
+		{"faster, but too few for a verdict", report(1, 2, 2), report(1, 1, 1), "unclear", false},
+		{"few, and within the threshold", report(1, 1, 1), report(1, 1.03, 1.03), "same", false},
 		{"a lower clock", at(1, 1), at(0.9, 1/0.9), "same", false},
 		{"a lower clock, in seconds", at(1, 1), at(0.9, 1/0.9), "slower", true},
 	} {

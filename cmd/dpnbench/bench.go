@@ -407,7 +407,7 @@ func compareCommand(a *app) *cobra.Command {
 		Short: "Compare two runs of bench",
 		Long: `Compare the rows that two runs of bench share: medians with 95% intervals, and the
 Mann-Whitney rank test (p below 0.001, because there are many rows). The exit status is 1 if a row
-is slower by more than the threshold and the test agrees.
+is slower by more than the threshold and the test agrees; where it does not, the row is unclear.
 
 The clock of a shared machine changes from minute to minute. Therefore times are multiplied by
 the peak that was measured beside them before they are compared; --seconds compares the times
@@ -461,7 +461,7 @@ func (a *app) compare(old, new string, threshold float64, all, inSeconds bool) e
 	a.note("old: version %s\nnew: version %s\n\n", cmp.Or(c.OldVersion, "unknown"), cmp.Or(c.NewVersion, "unknown"))
 	rows := [][]string{{"row", "old", "95%", "new", "95%", "change", "p", "verdict"}}
 	for _, r := range c.Rows {
-		if r.Verdict == "same" && !all {
+		if changed := r.Verdict == "slower" || r.Verdict == "faster"; !changed && !all {
 			continue
 		}
 		verdict := r.Verdict
@@ -475,8 +475,12 @@ func (a *app) compare(old, new string, threshold float64, all, inSeconds bool) e
 	if len(rows) > 1 {
 		a.table(rows)
 	}
-	a.printf("%s: %d slower, %d faster by more than %g%%; geometric mean of new over old %.3f\n",
-		format.Count(len(c.Rows), "row"), c.Slower, c.Faster, threshold, c.GeoMean)
+	unclear := ""
+	if c.Unclear > 0 {
+		unclear = fmt.Sprintf(", %d unclear (so far apart, but it may be chance)", c.Unclear)
+	}
+	a.printf("%s: %d slower, %d faster by more than %g%%%s; geometric mean of new over old %.3f\n",
+		format.Count(len(c.Rows), "row"), c.Slower, c.Faster, threshold, unclear, c.GeoMean)
 	if n := len(c.OnlyOld) + len(c.OnlyNew); n > 0 {
 		a.note("%s in only one of the two\n", format.Count(n, "row"))
 	}

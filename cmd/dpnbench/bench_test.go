@@ -194,6 +194,18 @@ func TestBenchCompareSays(t *testing.T) {
 			t.Errorf("%s: printed %s", quiet, out)
 		}
 	}
+	slow := madeUp()
+	for i := range slow.Results[1].Samples {
+		slow.Results[1].Samples[i] *= 2
+	}
+	if b, err = json.Marshal(slow); err != nil {
+		t.Fatal(err)
+	}
+	write(t, path+"b", b)
+	const want = "0 slower, 0 faster by more than 5%, 1 unclear"
+	if out := succeed(t, "bench", "compare", path, path+"b"); !strings.Contains(out, want) {
+		t.Errorf("printed %s, want %q", out, want)
+	}
 }
 
 // TestBenchList lists rows without measuring anything.
