@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -263,5 +264,19 @@ func TestOutliers(t *testing.T) {
 	}
 	if n := outliers([]float64{1, 1, 1}); n != 0 {
 		t.Errorf("%d outliers of equal numbers", n)
+	}
+}
+
+// TestMarkThreads marks rows with more threads than there are CPUs.
+func TestMarkThreads(t *testing.T) {
+	for _, c := range []struct {
+		threads, cpus int
+		want          []string
+	}{{3, 2, []string{"3 threads share 2 CPUs"}}, {2, 1, []string{"2 threads share 1 CPU"}}, {2, 2, nil}, {2, 0, nil}} {
+		r := Result{Repetitions: leastSamples, SecondsMedian: 1, SecondsCI: [2]float64{1, 1}}
+		r.mark(&instance{s: &config{threads: c.threads}}, c.cpus)
+		if !slices.Equal(r.Marks, c.want) {
+			t.Errorf("%d threads on %d CPUs: %q, want %q", c.threads, c.cpus, r.Marks, c.want)
+		}
 	}
 }

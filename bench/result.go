@@ -117,7 +117,7 @@ func (r *runner) report(began sysinfo.Usage, err error, partial bool) *Report {
 			continue
 		}
 		res := w.result()
-		res.mark(w)
+		res.mark(w, r.machine.CPUs)
 		res.setAlone(w.rates, w.limits, r.ownRate(w.s))
 		rep.bandwidth(&res, w.g, r.plan.memory)
 		rep.bound(&res, w.g, r.plan.memory)
@@ -135,7 +135,10 @@ func (r *runner) report(began sysinfo.Usage, err error, partial bool) *Report {
 }
 
 // mark records why a row is unreliable.
-func (res *Result) mark(w *instance) {
+func (res *Result) mark(w *instance, cpus int) {
+	if n := w.s.threads; cpus > 0 && n > cpus {
+		res.Marks = append(res.Marks, fmt.Sprintf("%d threads share %s", n, format.Count(cpus, "CPU")))
+	}
 	steal, others := w.around.Shares()
 	if steal > mostSteal {
 		res.Marks = append(res.Marks, fmt.Sprintf("other virtual machines took %.0f%% of a core", 100*steal))
