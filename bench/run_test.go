@@ -203,7 +203,7 @@ func TestChecks(t *testing.T) {
 	for _, g := range benchmarks(Usual) {
 		name := g.suite + "/" + g.name
 		// One of each name; those that take long are left out, but for the updates of all presets.
-		long := max(g.flop, g.cost, g.bytes) > 1e7 || g.suite == "load" && g.items > 2000 // files of images
+		long := max(g.flop, g.cost, g.bytes) > 1e7 || g.suite == "load" && (g.items > 2000 || g.name == "png") // many files
 		large := !g.wants(engine.Generic)
 		if names[name] || large && !(g.suite == "train" && longtest.Asked()) || testing.Short() && long {
 			continue

@@ -292,20 +292,10 @@ func checkAscent(m *dpn.Model, f, x engine.Matrix) error {
 	return nil
 }
 
-// ascendInFull computes the ascent of the rows of x in float64, a component after the other, because
-// all precisions in full would need gigabytes. Of full ones the factors take part: A_i^T A_i
-// costs d^3.
+// ascendInFull computes the ascent of the rows of x in float64, a component after the other.
 func ascendInFull(m *dpn.Model, x blas64.General) {
 	p := m.Potential()
-	mu, c, factors := p.Centres(), tensor(m, "denoising_potential.c"), tensor(m, "denoising_potential.A")
-	square := func(data []float64) blas64.General {
-		return blas64.General{Rows: p.D, Cols: p.D, Stride: p.D, Data: data}
-	}
-	product := func(a blas64.General, t blas.Transpose, b blas64.General) blas64.General {
-		y := reference.New(a.Rows, p.D)
-		blas64.Gemm(blas.NoTrans, t, 1, a, b, 0, y)
-		return y
-	}
+	mu, c, precisions := p.Centres(), tensor(m, "denoising_potential.c"), newFactors(m)
 	for range m.Config.Steps {
 		g := make([]blas64.General, p.K) // (x - mu_i) P_i
 		q := make([][]float64, x.Rows)
@@ -316,12 +306,7 @@ func ascendInFull(m *dpn.Model, x blas64.General) {
 					delta.Data[b*delta.Stride+j] = x.Data[b*x.Stride+j] - float64(v)
 				}
 			}
-			if factors != nil {
-				a := square(factors[i*p.D*p.D : (i+1)*p.D*p.D])
-				g[i] = product(product(delta, blas.Trans, a), blas.NoTrans, a)
-			} else {
-				g[i] = product(delta, blas.NoTrans, square(p.Precision(i)))
-			}
+			g[i] = precisions.times(delta, i)
 			for b := range x.Rows {
 				q[b] = append(q[b], floats.Dot(row64(delta, b), row64(g[i], b)))
 			}
@@ -333,6 +318,55 @@ func ascendInFull(m *dpn.Model, x blas64.General) {
 			}
 		}
 	}
+}
+
+// factors are those of all precisions: A_i^T A_i, or s0^2 (diag(exp(2 l_i)) + share F_i^T F_i). To multiply with
+// them takes a fraction of what the precisions take, all of which in full would need gigabytes.
+type factors struct {
+	d, rank      int
+	a, l, f      []float64 // nil: without A, or l and F of zeros
+	scale, share float64
+}
+
+func newFactors(m *dpn.Model) *factors {
+	c := m.Config
+	f := &factors{d: m.Potential().D, rank: c.Rank, a: tensor(m, "denoising_potential.A"),
+		l: tensor(m, "denoising_potential.l"), f: tensor(m, "denoising_potential.R"), scale: c.Scale * c.Scale, share: 1}
+	if u := tensor(m, "denoising_potential.U"); u != nil {
+		f.f, f.share = u, c.Eps-1
+	}
+	return f
+}
+
+// times returns x P_i.
+func (f *factors) times(x blas64.General, i int) blas64.General {
+	rows := func(data []float64, n int) blas64.General {
+		return blas64.General{Rows: n, Cols: f.d, Stride: f.d, Data: data[i*n*f.d : (i+1)*n*f.d]}
+	}
+	both := func(a blas64.General) blas64.General { // x a^T a
+		y, z := reference.New(x.Rows, a.Rows), reference.New(x.Rows, f.d)
+		blas64.Gemm(blas.NoTrans, blas.Trans, 1, x, a, 0, y)
+		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, y, a, 0, z)
+		return z
+	}
+	if f.a != nil {
+		return both(rows(f.a, f.d))
+	}
+	y := reference.New(x.Rows, f.d)
+	if f.f != nil {
+		y = both(rows(f.f, f.rank))
+	}
+	for b := range x.Rows {
+		v := row64(y, b)
+		for j, at := range row64(x, b) {
+			weight := 1.0
+			if f.l != nil {
+				weight = math.Exp(2 * f.l[i*f.d+j])
+			}
+			v[j] = f.scale * (weight*at + f.share*v[j])
+		}
+	}
+	return y
 }
 
 // row64 returns row b of m.

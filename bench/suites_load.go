@@ -29,7 +29,7 @@ func loadSuite() []benchmark {
 		images int
 	}{
 		{"idx", Quick, 2000}, {"npz", Usual, 10000}, {"npy", Usual, 10000}, {"csv", Usual, 10000},
-		{"png", Usual, 10000},
+		{"png", Usual, 2000}, // a file each
 	} {
 		all = append(all, benchmark{
 			suite: "load", name: row.format, extent: row.extent, params: params("images", row.images),
