@@ -38,7 +38,7 @@ func OpenSamples(ctx context.Context, specs []string, in io.Reader, shape datase
 		d, err := openDigits(ctx, opt)
 		return d, nil, err
 	}
-	if err := opt.check(1 << 31); err != nil {
+	if err := opt.check(math.MaxInt32); err != nil {
 		return nil, nil, err
 	}
 	c, names, err := readSamples(specs, in, opt)

@@ -63,7 +63,7 @@ func (d *disk) full(room int64) error {
 		if err := syscall.Fstatfs(int(f.Fd()), &st); err != nil {
 			return err
 		}
-		free := int64(st.Bavail)*st.Bsize - room
+		free := int64(st.Bavail)*int64(st.Bsize) - room
 		if free <= 0 {
 			return nil
 		}
