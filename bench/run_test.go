@@ -203,7 +203,8 @@ func TestChecks(t *testing.T) {
 	for _, g := range benchmarks(Usual) {
 		name := g.suite + "/" + g.name
 		// One of each name; those that take long are left out, but for the updates of all presets.
-		long := max(g.flop, g.cost, g.bytes) > 1e7 || g.suite == "load" && (g.items > 2000 || g.name == "png") // many files
+		manyFiles := g.suite == "load" && (g.items > 2000 || g.name == "png")
+		long := max(g.flop, g.cost, g.bytes) > 1e7 || manyFiles
 		large := !g.wants(engine.Generic)
 		if names[name] || large && !(g.suite == "train" && longtest.Asked()) || testing.Short() && long {
 			continue

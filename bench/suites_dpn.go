@@ -331,7 +331,8 @@ type factors struct {
 func newFactors(m *dpn.Model) *factors {
 	c := m.Config
 	f := &factors{d: m.Potential().D, rank: c.Rank, a: tensor(m, "denoising_potential.A"),
-		l: tensor(m, "denoising_potential.l"), f: tensor(m, "denoising_potential.R"), scale: c.Scale * c.Scale, share: 1}
+		l: tensor(m, "denoising_potential.l"), f: tensor(m, "denoising_potential.R"), share: 1,
+		scale: c.Scale * c.Scale}
 	if u := tensor(m, "denoising_potential.U"); u != nil {
 		f.f, f.share = u, c.Eps-1
 	}

@@ -12,6 +12,7 @@ import (
 
 	"dpnbench/dpn/separation"
 	"dpnbench/internal/fuzzlimit"
+	"dpnbench/internal/longtest"
 	"dpnbench/plot"
 )
 
@@ -166,6 +167,7 @@ func FuzzPart(f *testing.F) {
 
 // FuzzUnit reads results of units and, where check takes them, makes claims, page and figures of them.
 func FuzzUnit(f *testing.F) {
+	longtest.Native(f)
 	for name, result := range madeUp() {
 		b, err := json.Marshal(result)
 		if err != nil {

@@ -19,6 +19,7 @@ import (
 	"dpnbench/dpn"
 	"dpnbench/dpn/safetensors"
 	"dpnbench/engine/num"
+	"dpnbench/internal/longtest"
 )
 
 // flowers writes a table of n rows of two features, with three classes whose names are not easy, if it is labelled.
@@ -79,6 +80,7 @@ func withInput(t *testing.T, path string, args ...string) string {
 
 // TestPredictTable classifies the rows of tables with and without labels.
 func TestPredictTable(t *testing.T) {
+	longtest.Native(t)
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
 	flowers(t, in("train.csv"), 300, true)

@@ -10,6 +10,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/engine"
+	"dpnbench/internal/longtest"
 )
 
 // Those walked through are the first of each class and then the first mistakes, each once.
@@ -56,7 +57,10 @@ func TestStudy(t *testing.T) {
 	ctx := context.Background()
 	var first []byte
 	counts := []int{1, 3, 2}
-	if testing.Short() {
+	switch {
+	case longtest.Emulated():
+		counts = counts[1:2]
+	case testing.Short():
 		counts = counts[:2]
 	}
 	for _, threads := range counts {

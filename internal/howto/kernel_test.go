@@ -201,7 +201,8 @@ func run(dir, command, this string) (out string, err error) {
 		c = exec.Command(this, words[1:]...)
 		c.Dir = filepath.Join(dir, "internal", "howto")
 	}
-	c.Env = append(os.Environ(), append(settings, "GOFLAGS="+os.Getenv("GOFLAGS")+" -ldflags=-w", "DPN_TIER=")...) // linked faster
+	flags := os.Getenv("GOFLAGS") + " -ldflags=-w" // linked faster
+	c.Env = append(os.Environ(), append(settings, "GOFLAGS="+flags, "DPN_TIER=")...)
 	text, err := c.CombinedOutput()
 	return string(text), err
 }

@@ -24,10 +24,13 @@ func Need(t testing.TB) {
 	}
 }
 
-// Native skips a test of what no machine changes where the tests are short and not of amd64: there they are emulated.
+// Emulated reports whether tests are short and not of amd64: there they are emulated.
+func Emulated() bool { return testing.Short() && runtime.GOARCH != "amd64" }
+
+// Native skips a test of what no machine changes where tests are emulated.
 func Native(t testing.TB) {
 	t.Helper()
-	if testing.Short() && runtime.GOARCH != "amd64" {
+	if Emulated() {
 		t.Skip("takes long under emulation, which changes nothing of it: without -short")
 	}
 }
