@@ -178,7 +178,7 @@ func (u Uncertainty) calibrationSentence() string {
 		verdict = "too high"
 	}
 	return u.text().Say("calibration", "verdict", verdict, "confidence", b.Confidence, "accuracy", b.Accuracy,
-		"helps", c.After != nil && c.After.ECE < b.ECE,
+		"helps", c.After != nil && c.After.ECE < b.ECE, "validated", u.Study.ChosenOn == "validation",
 		"ece", b.ECE, "chance", b.ECEChance, "after", after, "temperature", temperature, "validation", validation)
 }
 

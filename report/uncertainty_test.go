@@ -112,7 +112,11 @@ func TestUncertaintySummary(t *testing.T) {
 	}
 	s.Calibration.Before.Confidence, s.Calibration.Before.Accuracy = 0.7, 0.8
 	s.Calibration.After, s.Calibration.Temperature = nil, nil
-	contains(t, text(), "too low on average: it predicts 70.0% correct, and 80.0% are", "no temperature was fitted")
+	for on, why := range map[string]string{"test": "there are no validation images.", "validation": "none is best where"} {
+		s.ChosenOn = on
+		contains(t, text(), "too low on average: it predicts 70.0% correct, and 80.0% are",
+			"No temperature was fitted: "+why)
+	}
 	for _, c := range []struct {
 		confidence, accuracy, after float64
 		want                        string
