@@ -58,7 +58,8 @@ const Significance = 0.001
 // Compare compares the rows that two reports share: medians with their intervals, and the
 // Mann-Whitney test, of times multiplied by the peak beside them or, if seconds is set, of times.
 // A row is slower or faster if the test finds a difference and the medians differ by more than
-// the threshold (a share). Suite peak is left out: it measures the machine.
+// the threshold (a share); where the medians do and the test finds nothing, it is unclear. Suite peak
+// is left out: it measures the machine.
 func Compare(before, after *Report, threshold float64, seconds bool) *Comparison {
 	c := &Comparison{OldVersion: before.Version, NewVersion: after.Version, Threshold: threshold, Seconds: seconds,
 		Rows: []Change{}, OnlyOld: []string{}, OnlyNew: []string{}, Warnings: []string{}}

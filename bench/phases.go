@@ -78,7 +78,9 @@ func TrainPhases(e *engine.Engine, m *dpn.Model, p *dpn.Profile) []Phase {
 
 // phasesOf returns the phases that p has measured, without their bounds.
 func phasesOf(m *dpn.Model, p *dpn.Profile) (out []Phase) {
-	u := updateOf(m.Config, m.Extractor(), m.Shape.Len(), m.Dim())
+	c := m.Config
+	c.Batch = p.Rows() // fewer than the whole minibatch on a rank, and of few samples
+	u := updateOf(c, m.Extractor(), m.Shape.Len(), m.Dim())
 	u.ascent = p.Work()
 	u.classes = len(m.Classes)
 	for _, q := range m.Params() {

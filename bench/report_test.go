@@ -270,11 +270,20 @@ func TestOutliers(t *testing.T) {
 // TestMarkThreads marks rows with more threads than there are CPUs.
 func TestMarkThreads(t *testing.T) {
 	for _, c := range []struct {
+		suite         string
 		threads, cpus int
+		serial        bool
 		want          []string
-	}{{3, 2, []string{"3 threads share 2 CPUs"}}, {2, 1, []string{"2 threads share 1 CPU"}}, {2, 2, nil}, {2, 0, nil}} {
-		r := Result{Repetitions: leastSamples, SecondsMedian: 1, SecondsCI: [2]float64{1, 1}}
-		r.mark(&instance{s: &config{threads: c.threads}}, c.cpus)
+	}{
+		{"gemm", 3, 2, false, []string{"3 threads share 2 CPUs"}},
+		{"gemm", 2, 1, false, []string{"2 threads share 1 CPU"}},
+		{"gemm", 2, 2, false, nil},
+		{"gemm", 2, 0, false, nil}, // unknown
+		{"load", 3, 2, true, nil},
+		{"peak", 3, 2, false, nil}, // compare would take the peak for disturbed
+	} {
+		r := Result{Suite: c.suite, Repetitions: leastSamples, SecondsMedian: 1, SecondsCI: [2]float64{1, 1}}
+		r.mark(&instance{s: &config{threads: c.threads}, g: &benchmark{serial: c.serial}}, c.cpus)
 		if !slices.Equal(r.Marks, c.want) {
 			t.Errorf("%d threads on %d CPUs: %q, want %q", c.threads, c.cpus, r.Marks, c.want)
 		}

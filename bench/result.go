@@ -117,7 +117,7 @@ func (r *runner) report(began sysinfo.Usage, err error, partial bool) *Report {
 			continue
 		}
 		res := w.result()
-		res.mark(w, r.machine.CPUs)
+		res.mark(w, min(r.machine.CPUs, r.machine.ThreadsAllowed))
 		res.setAlone(w.rates, w.limits, r.ownRate(w.s))
 		rep.bandwidth(&res, w.g, r.plan.memory)
 		rep.bound(&res, w.g, r.plan.memory)
@@ -136,7 +136,7 @@ func (r *runner) report(began sysinfo.Usage, err error, partial bool) *Report {
 
 // mark records why a row is unreliable.
 func (res *Result) mark(w *instance, cpus int) {
-	if n := w.s.threads; cpus > 0 && n > cpus {
+	if n := w.s.threads; n > cpus && cpus > 0 && !w.g.serial && res.Suite != "peak" {
 		res.Marks = append(res.Marks, fmt.Sprintf("%d threads share %s", n, format.Count(cpus, "CPU")))
 	}
 	steal, others := w.around.Shares()

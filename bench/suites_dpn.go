@@ -320,8 +320,8 @@ func ascendInFull(m *dpn.Model, x blas64.General) {
 	}
 }
 
-// factors are those of all precisions: A_i^T A_i, or s0^2 (diag(exp(2 l_i)) + share F_i^T F_i). To multiply with
-// them takes a fraction of what the precisions take, all of which in full would need gigabytes.
+// factors are those of all precisions: A_i^T A_i, or s0^2 (diag(exp(2 l_i)) + share F_i^T F_i). Multiplying by them
+// is cheaper than by P_i, which together would need gigabytes.
 type factors struct {
 	d, rank      int
 	a, l, f      []float64 // nil: without A, or l and F of zeros
@@ -350,6 +350,9 @@ func (f *factors) times(x blas64.General, i int) blas64.General {
 		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, y, a, 0, z)
 		return z
 	}
+	if len(f.a) == f.d*f.d { // that of all components
+		i = 0
+	}
 	if f.a != nil {
 		return both(rows(f.a, f.d))
 	}
@@ -359,12 +362,12 @@ func (f *factors) times(x blas64.General, i int) blas64.General {
 	}
 	for b := range x.Rows {
 		v := row64(y, b)
-		for j, at := range row64(x, b) {
+		for j, xj := range row64(x, b) {
 			weight := 1.0
 			if f.l != nil {
 				weight = math.Exp(2 * f.l[i*f.d+j])
 			}
-			v[j] = f.scale * (weight*at + f.share*v[j])
+			v[j] = f.scale * (weight*xj + f.share*v[j])
 		}
 	}
 	return y

@@ -199,7 +199,7 @@ func (f *fitting) pass(ctx context.Context, number, all int, p *pass) error {
 func (f *fitting) update(ctx context.Context, number, all int, p *pass, at []int32) error {
 	m, s := f.m, f.step
 	begun := time.Now()
-	s.profile.begin(len(at))
+	s.profile.begin()
 	f.signal()
 	loss, err := s.gradients(whole(f.train, at))
 	if err != nil {

@@ -71,14 +71,14 @@ type Profile struct {
 	at     [PhaseOther + 1]int // the phase of a kind; its first layer
 
 	// Of the running update.
-	rows       int // of its minibatch
+	rows       int // classified so far
 	phase      int
 	since      time.Duration // when it began
 	wall, busy time.Duration // engine.Watched then
 	now        []spent       // of each phase
 
 	// The last minibatch of an epoch, which may be smaller, takes less time than its bounds: it does not count.
-	most    int           // rows of a whole minibatch
+	most    int           // rows of a whole one, with ranks those of this rank
 	updates int           // of whole minibatches
 	work    ascent.Totals // of the last one
 	pieces  ascent.Totals // of the pieces of the running update so far
@@ -152,12 +152,12 @@ func (p *Profile) begun() {
 	}
 }
 
-// begin begins an update of a minibatch of some rows.
-func (p *Profile) begin(rows int) {
+// begin begins an update.
+func (p *Profile) begin() {
 	if p == nil {
 		return
 	}
-	p.rows = rows
+	p.rows = 0
 	clear(p.now)
 	p.pieces = ascent.Totals{}
 	p.phase, p.since = p.at[PhaseOther], p.Clock()
@@ -208,6 +208,13 @@ func (p *Profile) end() {
 	}
 }
 
+// classified counts rows of the minibatch.
+func (p *Profile) classified(rows int) {
+	if p != nil {
+		p.rows += rows
+	}
+}
+
 // ascended adds what the last ascent, of a minibatch or a piece, computed.
 func (p *Profile) ascended() {
 	if p == nil {
@@ -224,11 +231,14 @@ func (p *Profile) ascended() {
 // Updates returns how many updates have been measured. Those of smaller minibatches than the largest do not count.
 func (p *Profile) Updates() int { return p.updates }
 
+// Rows returns how many rows a measured update computes; with ranks, those of this rank.
+func (p *Profile) Rows() int { return p.most }
+
 // Work returns what the ascent of the last whole minibatch computed.
 func (p *Profile) Work() ascent.Totals { return p.work }
 
 // Phases returns the phases that took time, in the order of an update, with their means over the quickest quarter of
-// the last 512 updates, those that other programs have disturbed least.
+// the last 512 updates of whole minibatches, those that other programs have disturbed least.
 func (p *Profile) Phases() []Phase {
 	n := len(p.phases)
 	if p.updates == 0 {

@@ -115,6 +115,9 @@ func TestProfile(t *testing.T) {
 	if want := (float64(readings)/float64(p.Updates()) - 1) / 1000; !(math.Abs(sum-want) <= 1e-6) {
 		t.Errorf("the phases take %v s, the update %v", sum, want)
 	}
+	if p.Rows() != len(at) {
+		t.Errorf("updates of %d rows, want %d", p.Rows(), len(at))
+	}
 	if w := p.Work(); w.Rows != len(at) {
 		t.Errorf("an ascent of %d rows, want %d", w.Rows, len(at))
 	}

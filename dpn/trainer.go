@@ -159,7 +159,7 @@ func (s *Trainer) prepare(comm mpi.Comm) (pieces int) {
 // returns a *NotFiniteError. With Config.Gradient "detached" only the classifier learns. With
 // Config.NoiseMax the first half of the images gets noise.
 func (s *Trainer) Update(set *dataset.Set, at []int32, rate float64) (loss float64, err error) {
-	s.profile.begin(len(at))
+	s.profile.begin()
 	if loss, err = s.gradients(whole(set, at)); err != nil {
 		return 0, err
 	}
@@ -309,6 +309,7 @@ func (s *Trainer) cleanFeatures(r rows) engine.Matrix {
 func (s *Trainer) classify(xn, v engine.Matrix, r rows) float64 {
 	s.profile.enter(PhaseHead)
 	n := xn.Rows
+	s.profile.classified(n)
 	y, dy := part(s.y, r.memory, r.memory+n), part(s.dy, r.memory, r.memory+n)
 	labels := s.labels[:n]
 	for b, i := range r.at {

@@ -112,7 +112,9 @@ func TestUncertaintySummary(t *testing.T) {
 	}
 	s.Calibration.Before.Confidence, s.Calibration.Before.Accuracy = 0.7, 0.8
 	s.Calibration.After, s.Calibration.Temperature = nil, nil
-	for on, why := range map[string]string{"test": "there are no validation images.", "validation": "none is best where"} {
+	for on, why := range map[string]string{
+		"test": "there are no validation images.", "validation": "none is best where",
+	} {
 		s.ChosenOn = on
 		contains(t, text(), "too low on average: it predicts 70.0% correct, and 80.0% are",
 			"No temperature was fitted: "+why)

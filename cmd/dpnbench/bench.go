@@ -431,7 +431,7 @@ before relying on them.`,
 	}
 	c.Flags().Float64Var(&threshold, "threshold", 5, "`PERCENT` by which a row may get slower")
 	c.Flags().BoolVar(&inSeconds, "seconds", false, "compare times, not times multiplied by the peak")
-	c.Flags().BoolVar(&all, "all", false, "also show the rows that did not change")
+	c.Flags().BoolVar(&all, "all", false, "also show the rows that are the same or unclear")
 	return c
 }
 
@@ -477,7 +477,7 @@ func (a *app) compare(old, new string, threshold float64, all, inSeconds bool) e
 	}
 	unclear := ""
 	if c.Unclear > 0 {
-		unclear = fmt.Sprintf(", %d unclear (so far apart, but it may be chance)", c.Unclear)
+		unclear = fmt.Sprintf(", %d unclear (as far apart, perhaps by chance; --all)", c.Unclear)
 	}
 	a.printf("%s: %d slower, %d faster by more than %g%%%s; geometric mean of new over old %.3f\n",
 		format.Count(len(c.Rows), "row"), c.Slower, c.Faster, threshold, unclear, c.GeoMean)

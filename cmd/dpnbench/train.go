@@ -47,7 +47,7 @@ type training struct {
 	began     sysinfo.Usage  // then, before the first update
 	flags     *pflag.FlagSet // of the settings
 	settings  dpn.Config
-	from      string       // the source of settings without a flag of their own, as errors begin with it
+	from      string       // how errors begin of settings that no flag of their own gives
 	dataNear  string       // where the data of the run that is resumed were, if that is known
 	validate  *dataset.Set // images of the setting val-data, or nil
 	demo      bool         // run by the demo, whose folder it may replace

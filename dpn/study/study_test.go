@@ -10,7 +10,6 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/engine"
-	"dpnbench/internal/longtest"
 )
 
 // Those walked through are the first of each class and then the first mistakes, each once.
@@ -57,10 +56,7 @@ func TestStudy(t *testing.T) {
 	ctx := context.Background()
 	var first []byte
 	counts := []int{1, 3, 2}
-	switch {
-	case longtest.Emulated():
-		counts = counts[1:2]
-	case testing.Short():
+	if testing.Short() {
 		counts = counts[:2]
 	}
 	for _, threads := range counts {

@@ -189,6 +189,10 @@ func TestMissing(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
+	empty := save(t, "empty.safetensors", tensorFile(`{}`, nil))
+	if _, err := Open(empty+":l", Options{}); err == nil || err.Error() != empty+": no arrays in the file" {
+		t.Error(err)
+	}
 }
 
 // tensorFile returns a safetensors file.

@@ -37,7 +37,7 @@ func readNPZ(file string, r io.ReaderAt, size int64, only string, o Options) ([]
 		}
 		out = append(out, a)
 	}
-	if len(out) == 0 && only != "" {
+	if len(out) == 0 && len(names) > 0 && only != "" {
 		return nil, missing(file, only, names)
 	}
 	return out, nil

@@ -38,7 +38,7 @@ func readSafetensors(file string, r io.ReaderAt, size int64, only string) ([]*Ar
 	delete(all, "__metadata__")
 	var out []*Array
 	names := slices.Sorted(maps.Keys(all))
-	if _, ok := all[only]; !ok && only != "" {
+	if _, ok := all[only]; !ok && only != "" && len(names) > 0 {
 		return nil, missing(file, only, names)
 	}
 	for _, name := range names {

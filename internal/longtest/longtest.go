@@ -24,7 +24,7 @@ func Need(t testing.TB) {
 	}
 }
 
-// Emulated reports whether tests are short and not of amd64: there they are emulated.
+// Emulated reports whether tests are short and not of amd64, as where .ci/run emulates a machine.
 func Emulated() bool { return testing.Short() && runtime.GOARCH != "amd64" }
 
 // Native skips a test of what no machine changes where tests are emulated.
