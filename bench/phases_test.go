@@ -7,6 +7,7 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
+	"dpnbench/engine"
 	"dpnbench/engine/ascent"
 )
 
@@ -113,5 +114,42 @@ func TestQuickest(t *testing.T) {
 	p := Phase{Phase: "other", Seconds: 1}
 	if rows := PhaseRows([]Phase{p}); p.Reached() != 0 || rows[1][8] != none {
 		t.Errorf("%q", rows)
+	}
+}
+
+// TestPhasesOfFewSamples bounds the phases of the rows that updates compute: a set may be smaller than the batch.
+func TestPhasesOfFewSamples(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out by -short, as TestPhases")
+	}
+	data, err := digits(50, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := dpn.Preset("compact")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := engine.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	c.ValSize, c.Epochs = 0, 2
+	m, err := dpn.New(c, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &dpn.Profile{}
+	if _, err := m.Fit(context.Background(), e, data.Train, dpn.FitOptions{Profile: p}); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range phasesOf(m, p) {
+		if v.Phase == "ascent" && v.Flop != 2*50*10*64*64*5 {
+			t.Errorf("an ascent of 50 rows has %v flop", v.Flop)
+		}
+	}
+	if p.Rows() != 50 {
+		t.Errorf("%d rows", p.Rows())
 	}
 }
