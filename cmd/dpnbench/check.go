@@ -54,8 +54,8 @@ internal/foreign/kernels.h has the signatures. It needs a program built with cgo
 CGO_ENABLED=1 go build -tags foreign ./cmd/dpnbench.
 
 --dump and --judge do the same for a program in any language: it reads NPY files and writes one
-(results.npy; --dump removes an earlier one). The kernels are those of functions (sgemm, softmax, ...);
-the page docs/checking.md has programs.
+(results.npy; --dump removes an earlier one). The kernels are those of functions (sgemm, softmax,
+...); the page docs/checking.md has programs.
 
 --order finds out by probing in which order products, dot products and sums are added, in which
 precision, and whether products are fused with their additions: of the engine on every tier, of
