@@ -112,6 +112,7 @@ func TestUncertaintySummary(t *testing.T) {
 	}
 	s.Calibration.Before.Confidence, s.Calibration.Before.Accuracy = 0.7, 0.8
 	s.Calibration.After, s.Calibration.Temperature = nil, nil
+	chosenOn := s.ChosenOn
 	for on, why := range map[string]string{
 		"test": "there are no validation images.", "validation": "none is best where",
 	} {
@@ -119,6 +120,7 @@ func TestUncertaintySummary(t *testing.T) {
 		contains(t, text(), "too low on average: it predicts 70.0% correct, and 80.0% are",
 			"No temperature was fitted: "+why)
 	}
+	s.ChosenOn = chosenOn
 	for _, c := range []struct {
 		confidence, accuracy, after float64
 		want                        string
