@@ -118,11 +118,7 @@ func TestAdditionsACycle(t *testing.T) {
 	if independentAdditions(5) != 60 || independentAdditions(0) != 0 {
 		t.Error("additions are miscounted")
 	}
-	e, err := engine.New(engine.WithThreads(2))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
+	e := newEngine(t, engine.WithThreads(2))
 	most := 0.0
 	for looks := 0; looks < 1000 && most == 0; looks++ { // a busy machine lets a thread come late
 		most = additionsACycle(e)

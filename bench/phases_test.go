@@ -7,16 +7,12 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
-	"dpnbench/engine"
 	"dpnbench/engine/ascent"
 )
 
 // TestPhases measures the phases of an update: every one has a name, and a part in the figure; the ascent has its
 // flop and a bound.
 func TestPhases(t *testing.T) {
-	if testing.Short() {
-		t.Skip("left out by -short: places centres, seconds under emulation; TestPhaseWork counts")
-	}
 	r, err := Run(context.Background(), Settings{Extent: "quick", Suites: []string{"train"}, Filter: "train/compact/",
 		Threads: []int{2}, Passes: 2, Repetitions: 2, MinTime: 1e-3, Memory: 1 << 20, Phases: true}, nil)
 	if err != nil {
@@ -117,39 +113,27 @@ func TestQuickest(t *testing.T) {
 	}
 }
 
-// TestPhasesOfFewSamples bounds the phases of the rows that updates compute: a set may be smaller than the batch.
+// TestPhasesOfFewSamples counts the work of the rows that updates compute: a set may be smaller than the batch.
 func TestPhasesOfFewSamples(t *testing.T) {
-	if testing.Short() {
-		t.Skip("left out by -short, as TestPhases")
-	}
 	data, err := digits(50, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := dpn.Preset("compact")
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := engine.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
+	c, _ := dpn.Preset("compact")
 	c.ValSize, c.Epochs = 0, 2
 	m, err := dpn.New(c, data)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &dpn.Profile{}
-	if _, err := m.Fit(context.Background(), e, data.Train, dpn.FitOptions{Profile: p}); err != nil {
+	if _, err := m.Fit(context.Background(), newEngine(t), data.Train, dpn.FitOptions{Profile: p}); err != nil {
 		t.Fatal(err)
 	}
+	flop := map[string]float64{}
 	for _, v := range phasesOf(m, p) {
-		if v.Phase == "ascent" && v.Flop != 2*50*10*64*64*5 {
-			t.Errorf("an ascent of 50 rows has %v flop", v.Flop)
-		}
+		flop[v.Phase] = v.Flop
 	}
-	if p.Rows() != 50 {
-		t.Errorf("%d rows", p.Rows())
+	if got, want := flop["ascent"], 2.0*50*10*64*64*5; p.Rows() != 50 || got != want {
+		t.Errorf("an ascent of %d rows with %v flop, want 50 with %v", p.Rows(), got, want)
 	}
 }

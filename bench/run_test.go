@@ -190,15 +190,22 @@ func TestBytes(t *testing.T) {
 	}
 }
 
+// newEngine returns an engine that ends with the test.
+func newEngine(t *testing.T, options ...engine.Option) *engine.Engine {
+	t.Helper()
+	e, err := engine.New(options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	return e
+}
+
 // TestChecks holds the checks of all suites to what they are for: the result of the work
 // passes, and without the work nothing does, neither what memory holds at first nor what
 // another row has left.
 func TestChecks(t *testing.T) {
-	e, err := engine.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
+	e := newEngine(t)
 	names := map[string]bool{}
 	for _, g := range benchmarks(Usual) {
 		name := g.suite + "/" + g.name

@@ -85,9 +85,6 @@ func scalePage(t *testing.T) []byte {
 }
 
 func TestScalePage(t *testing.T) {
-	if testing.Short() {
-		t.Skip("left out by -short: draws figures, slow under emulation")
-	}
 	page := string(scalePage(t))
 	webtest.Check(t, page)
 	for _, want := range []string{"2.00 µs plus its bytes at 12.5 GB/s",
@@ -150,9 +147,6 @@ func TestScaleAbove(t *testing.T) {
 // TestScaleLines draws the line of each of as many presets as there are, and some more, alone: without their colours
 // no two are alike.
 func TestScaleLines(t *testing.T) {
-	if testing.Short() {
-		t.Skip("left out by -short: draws figures, slow under emulation")
-	}
 	colour := regexp.MustCompile(`#[0-9A-Fa-f]{6}`)
 	s := new(Scale)
 	for i := range len(dpn.Presets()) + 4 {
@@ -183,14 +177,7 @@ func TestScalePageInBrowser(t *testing.T) {
 
 // TestMeasureScale measures what the model needs. How long things take is not checked.
 func TestMeasureScale(t *testing.T) {
-	if testing.Short() {
-		t.Skip("left out by -short: trains, slow under emulation")
-	}
-	e, err := engine.New(engine.WithThreads(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
+	e := newEngine(t, engine.WithThreads(1))
 	c, err := MeasureScale(context.Background(), e, "linear")
 	if err != nil || c.Parameters == 0 || c.Batch == 0 || !(c.Sharded > 0) || !(c.Add > 0) ||
 		len(c.Computing) != 4 || c.Computing[0].Samples != c.Batch/16 || !(c.Computing[0].Seconds > 0) {

@@ -11,11 +11,7 @@ import (
 // TestShapes runs the rows of a shape of one's own, of every suite that takes one, and compares them with the
 // reference.
 func TestShapes(t *testing.T) {
-	e, err := engine.New(engine.WithThreads(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
+	e := newEngine(t, engine.WithThreads(1))
 	for _, s := range shaped {
 		var fields []string
 		for i, name := range s.names {

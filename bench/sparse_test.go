@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"dpnbench/engine"
 	"dpnbench/engine/ascent"
 )
 
@@ -89,11 +88,7 @@ func TestRoutesDiffer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := engine.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
+	e := newEngine(t)
 	s.route = ascent.SparseRoute
 	m := s.mixture(e)
 	for _, c := range []struct {

@@ -13,18 +13,14 @@ import (
 // have; and every engine begins with the same network.
 func TestBegun(t *testing.T) {
 	if testing.Short() {
-		t.Skip("left out by -short: places centres for many engines, 15 seconds with the race detector")
+		t.Skip("left out by -short: places centres for many engines, 20 seconds with the race detector")
 	}
 	data, err := digits(1000, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
 	begin := func(c dpn.Config, options ...engine.Option) *dpn.Model {
-		e, err := engine.New(options...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer e.Close()
+		e := newEngine(t, options...)
 		m, _, err := begun(c, e, data, ascent.AutoRoute)
 		if err != nil {
 			t.Fatal(err)
