@@ -178,8 +178,16 @@ func (u Uncertainty) calibrationSentence() string {
 		verdict = "too high"
 	}
 	return u.text().Say("calibration", "verdict", verdict, "confidence", b.Confidence, "accuracy", b.Accuracy,
-		"helps", c.After != nil && c.After.ECE < b.ECE, "validated", u.Study.ChosenOn == "validation",
+		"helps", c.After != nil && c.After.ECE < b.ECE, "untempered", u.untempered(),
 		"ece", b.ECE, "chance", b.ECEChance, "after", after, "temperature", temperature, "validation", validation)
+}
+
+// untempered says why no temperature was fitted, if none was.
+func (u Uncertainty) untempered() string {
+	if u.Study.ChosenOn == "validation" {
+		return u.text().Say("no best temperature")
+	}
+	return u.text().Say("no temperature")
 }
 
 // precise prints a share that may be far below 1%.
@@ -502,12 +510,9 @@ func (u Uncertainty) facts() []Fact {
 		facts = append(facts, Fact{"Unknown, " + t.Name, fmt.Sprintf("%s: %s",
 			format.CountThousands(t.Unknown, u.Model.Shape.Sample()), t.Meaning)})
 	}
-	temperature := u.text().Say("no temperature")
-	switch k := u.Study.Calibration; {
-	case k.Temperature != nil:
-		temperature = u.text().Say("temperature", "t", k.Temperature.T, "samples", k.Temperature.Samples)
-	case u.Study.ChosenOn == "validation":
-		temperature = u.text().Say("no best temperature")
+	temperature := "none: " + u.untempered()
+	if t := u.Study.Calibration.Temperature; t != nil {
+		temperature = u.text().Say("temperature", "t", t.T, "samples", t.Samples)
 	}
 	return append(facts,
 		Fact{"Preset", fmt.Sprintf("%s, %s parameters", m.Config.Preset, format.Thousands(m.Parameters()))},

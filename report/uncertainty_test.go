@@ -114,7 +114,7 @@ func TestUncertaintySummary(t *testing.T) {
 	s.Calibration.After, s.Calibration.Temperature = nil, nil
 	chosenOn := s.ChosenOn
 	for on, why := range map[string]string{
-		"test": "there are no validation images.", "validation": "none is best where",
+		"test": "there are no validation images.", "validation": "all validation images are classified correctly, or",
 	} {
 		s.ChosenOn = on
 		contains(t, text(), "too low on average: it predicts 70.0% correct, and 80.0% are",
