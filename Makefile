@@ -96,7 +96,7 @@ data-table: build ## train on MNIST, Fashion-MNIST (DATA=FOLDER) and small table
 # vet-all covers all packages on eight systems.
 # -N -l: not optimised, what is compiled only to vet what imports it is ready sooner.
 quick = -gcflags='all=-N -l -dwarf=false'
-sizes = ./dataset ./dpn/exchange ./dpn/safetensors # their tests have sizes that 32 bits do not hold
+sizes = ./dataset ./dpn/exchange ./dpn/safetensors # whose tests have sizes near the largest int
 system_packages = ./engine/... ./internal/folderlock ./internal/guardpages ./internal/sysinfo
 lint: ## check formatting; vet, also without assembly, with Parquet and for arm64, Windows with 32 bits, and WebAssembly
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }
