@@ -182,12 +182,12 @@ func (u Uncertainty) calibrationSentence() string {
 		"ece", b.ECE, "chance", b.ECEChance, "after", after, "temperature", temperature, "validation", validation)
 }
 
+// validated says whether there were validation images.
+func (u Uncertainty) validated() bool { return u.Study.ChosenOn == "validation" }
+
 // untempered says why no temperature was fitted, if none was.
 func (u Uncertainty) untempered() string {
-	if u.Study.ChosenOn == "validation" {
-		return u.text().Say("no best temperature")
-	}
-	return u.text().Say("no temperature")
+	return u.text().Say("untempered", "validated", u.validated())
 }
 
 // precise prints a share that may be far below 1%.
@@ -510,7 +510,7 @@ func (u Uncertainty) facts() []Fact {
 		facts = append(facts, Fact{"Unknown, " + t.Name, fmt.Sprintf("%s: %s",
 			format.CountThousands(t.Unknown, u.Model.Shape.Sample()), t.Meaning)})
 	}
-	temperature := "none: " + u.untempered()
+	temperature := u.text().Say("no temperature", "validated", u.validated(), "why", u.untempered())
 	if t := u.Study.Calibration.Temperature; t != nil {
 		temperature = u.text().Say("temperature", "t", t.T, "samples", t.Samples)
 	}
