@@ -19,7 +19,7 @@ import (
 var trainedHashes = map[string]string{
 	"compact":      "a4e7df6da85c28d3",
 	"clean":        "f0d0c2f6ef82f91f",
-	"paper":        "624dde363c570af9",
+	"paper":        "27d29bf2237d26b6",
 	"published":    "e073ffbb7971c7ee",
 	"raw":          "b8a03abbd71b28d0",
 	"robust":       "03c7031207f78554",

@@ -24,8 +24,8 @@
 // [Mixture.Backward] is the exact gradient of the recorded steps with respect to x_0, mu, c, alpha and the
 // factors of P_i, up to float32 rounding; its documentation has the formulas. A row of dL/dx_t that is below
 // 2^-100 everywhere counts as 0. If a row has a single active component for sixteen steps or more, dA_i takes
-// most of these steps as linear combinations of a few others, each off by at most 2^-19 of its length, which
-// stays within the rounding of float32 (single_component.go).
+// seven products of combinations of these steps for their sum, which stays within the rounding of float32
+// (single_component.go).
 //
 // # Forms of precision
 //

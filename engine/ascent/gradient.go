@@ -223,7 +223,8 @@ func (p *dense) countRows(e *engine.Engine, tr *Trajectory, g *Gradient) {
 		return
 	}
 	blocks := min(4*e.Threads(), tr.Rows)
-	runIn(e, &g.jobs.runs, runJob{m: p.m, tr: tr, grad: g, blocks: blocks}, blocks, 2*n*leastRun*d+e.GoFlops(n*d))
+	steps := float64(min(tr.Steps, longestSegment))
+	runIn(e, &g.jobs.runs, runJob{m: p.m, tr: tr, grad: g, blocks: blocks}, blocks, 4*n*steps*d+e.GoFlops(n*d))
 	g.count(tr, p.tied()) // some may have ended earlier
 }
 
@@ -234,7 +235,7 @@ func (g *Gradient) count(tr *Trajectory, tied bool) {
 	for _, r := range g.runs {
 		if r.component >= 0 {
 			r.segments(func(_, steps int) bool {
-				g.rows[r.component] += len(combinationsOf(steps).kept)
+				g.rows[r.component] += combinationsOf(steps).products
 				return true
 			})
 		}
@@ -378,11 +379,14 @@ func (j *factorGradientJob) gather(worker *engine.Worker, i int, x, w engine.Mat
 		run.segments(func(a, steps int) bool {
 			c := combinationsOf(steps)
 			us := engine.Matrix{Data: tr.u[(tr.row(a)+b)*d:], Rows: steps, Cols: d, RS: tr.stride * d, CS: 1}
-			worker.MatMulInPlace(w.Slice(k, k+len(c.kept), 0, d), engine.View(c.back, len(c.kept), steps), us, false)
-			for _, t := range c.kept {
-				worker.Sub(x.Row(k), tr.XAt(a+t).Row(b), m.mu(i))
-				k++
+			xs := worker.ScratchRows(slotDelta, steps, d, engine.PaddedLD(d))
+			for t := range steps {
+				worker.Sub(xs.Row(t), tr.XAt(a+t).Row(b), m.mu(i))
 			}
+			end := k + c.products
+			worker.MatMulInPlace(w.Slice(k, end, 0, d), engine.View(c.u, c.products, steps), us, false)
+			worker.MatMulInPlace(x.Slice(k, end, 0, d), engine.View(c.d, c.products, steps), xs, false)
+			k = end
 			return true
 		})
 	}

@@ -1,18 +1,22 @@
 package ascent
 
-// Runs of steps with a single component: this file saves a fifth of a training step of preset `paper`.
+// Runs of steps with a single component: this file saves a quarter of a training step of preset `paper`.
 //
 // If one component has all the responsibility for a row from some step to the last, r_i = 1 and every other
 // 0, the row follows D_{t+1} = D_t (I - alpha P_i), up to rounding, and nearly all rows in high dimension do.
-// Along this run D_t is D_a (I - alpha P_i)^(t-a), and of the powers (1-z)^t with z in [0, largestEigenvalue]
-// a few combine to all others, the same few for every row and every potential:
+// The gradient goes back through the same matrix, and t_i is 0. With n steps, P_i = Q diag(p) Q^T and z = alpha p,
 //
-//	D_t = sum_m c_tm D_m        sum_t U_t^T D_t = sum_m (sum_t c_tm U_t)^T D_m
+//	D_t = D_0 (I - alpha P_i)^t            U_t = U_{n-1} (I - alpha P_i)^(n-1-t)
+//	sum_t U_t^T D_t = Q ((Q^T U_{n-1}^T D_0 Q) * K) Q^T      K_ij = sum_t (1-z_i)^(n-1-t) (1-z_j)^t
 //
-// Of thirty steps eleven are left in the second sum, and dA_i costs as much less (gradient.go): W_t is -U_t
-// there, because t_i is 0. That alpha P_i is so small, and rounding harmless, is checked and not assumed: each
-// D_t of each row is compared with its combination, and a run ends before the first one that is further off
-// than combinationError of its own length. So dA_i is exact up to that (Mixture.Backward has its error).
+// K is a smooth function of z_i and z_j: over [0, largestEigenvalue] its eigenvalues fall so quickly that seven of
+// them leave nothing but rounding, for every row and every potential. So, with w_mt from the eigenvectors,
+//
+//	sum_t U_t^T D_t = sum_m s_m (sum_t w_mt U_t)^T (sum_t w_m(n-1-t) D_t)        s_m = 1 or -1
+//
+// is seven products of rows instead of thirty, and dA_i costs as much less (gradient.go). That alpha P_i is so
+// small, and rounding harmless, is checked and not assumed (runJob): D_t and U_t must be the values of such
+// functions, up to combinationError of the length of each, and not shrink so far that what is left out of K shows.
 
 import (
 	"math"
@@ -24,20 +28,20 @@ import (
 )
 
 const (
-	largestEigenvalue = 0.5     // the largest eigenvalue of alpha P_i that combinations are made for
-	combinationGoal   = 0x1p-25 // what they may be off there, for D_a of length 1
-	combinationError  = 0x1p-19 // of |D_t|: as much as in a chain of 32 roundings
-	leastSquare       = 1e-25   // of D_t: the squares of what it may be off must not underflow
+	largestEigenvalue = 1.25      // of alpha P_i, for which combinations are made
+	kernelError       = 0x1.4p-25 // of K, whose largest element is n
+	combinationError  = 0x1p-19   // of |D_t|, of |U_t| and of sum_t |U_t| |D_t|: as much as in a chain of 32 roundings
+	leastSquare       = 1e-25     // of D_t and U_t: the squares of what they may be off must not underflow
 
 	leastRun       = 16 // steps from which combinations are made
-	longestSegment = 64 // longer ways fall into pieces: kept steps grow with the logarithm
+	longestSegment = 64 // longer ways fall into pieces
 )
 
-// combinations says how the powers 0 .. steps-1 follow from some of them.
+// combinations says how the sum over the steps of a run follows from few products.
 type combinations struct {
-	kept []int     // increasing
-	c    []float32 // steps x kept, c_tm
-	back []float32 // kept x steps, -c_tm
+	products int
+	u, d     []float32 // products x steps: weights of U_t, with -s_m, and of D_t
+	rest     []float32 // steps x steps: what no function over [0, largestEigenvalue] explains of D_t
 }
 
 // combinationTable holds the combinations for each number of steps, once they were wanted.
@@ -53,92 +57,86 @@ func combinationsOf(steps int) *combinations {
 	return p
 }
 
-// newCombinations chooses the powers that are kept one after the other, each time the one that the
-// others leave the most of, until least squares over a grid leave too little of any; that is far
-// above the rounding of float64. All in operations that are rounded on their own: c_tm have the
-// same bits on every machine.
+// newCombinations takes the powers (1-z)^t over a grid as the rows of a matrix F. The eigenvectors of F F^T are an
+// orthonormal basis of their values, as far as float64 can tell (leastShare); in it K is a small symmetric matrix.
+// All in operations that are rounded on their own: the weights have the same bits on every machine.
 func newCombinations(steps int) *combinations {
-	const grid = 128
-	functions, rest := make([][]float64, steps), make([][]float64, steps)
-	for t := range functions {
-		functions[t] = make([]float64, grid)
+	const (
+		grid       = 128
+		leastShare = 0x1p-48 // of the largest eigenvalue of F F^T
+		leastPart  = 0x1p-22 // of that of K: the next eigenvalue is below kernelError
+	)
+	powers := make([][]float64, steps)
+	for t := range powers {
+		powers[t] = make([]float64, grid)
 		for i := range grid {
 			// Denser towards both ends, like the zeros of a Chebyshev polynomial.
 			s := (float64(i) + 0.5) / grid
 			z := float64(largestEigenvalue * float64(s*s) * (3 - 2*s))
-			functions[t][i] = 1
+			powers[t][i] = 1
 			if t > 0 {
-				functions[t][i] = float64(functions[t-1][i] * (1 - z))
-			}
-		}
-		rest[t] = slices.Clone(functions[t])
-	}
-	var (
-		kept  []int
-		basis [][]float64 // orthonormal, of those that are kept
-	)
-	for {
-		next, most, off := 0, 0.0, 0.0
-		for t := range rest {
-			if v := linalg.Dot(rest[t], rest[t]); v > most {
-				next, most = t, v
-			}
-			for _, v := range rest[t] {
-				off = max(off, math.Abs(v))
-			}
-		}
-		if off <= combinationGoal {
-			break
-		}
-		q, size := rest[next], math.Sqrt(most)
-		for i := range q {
-			q[i] /= size
-		}
-		kept, basis = append(kept, next), append(basis, slices.Clone(q))
-		for range 2 { // once more, for what rounding has left
-			for t := range rest {
-				linalg.Axpy(-linalg.Dot(rest[t], basis[len(basis)-1]), basis[len(basis)-1], rest[t])
+				powers[t][i] = float64(powers[t-1][i] * (1 - z))
 			}
 		}
 	}
-	// Coefficients of the orthonormal functions, and from them those of the powers: the kept ones
-	// are triangular in the order in which they were chosen.
-	n := len(kept)
-	coefficients := func(t int) []float64 {
-		left, c := slices.Clone(functions[t]), make([]float64, n)
-		for range 2 {
-			for m, q := range basis {
-				v := linalg.Dot(left, q)
-				c[m] += v
-				linalg.Axpy(-v, q, left)
-			}
+	gram := make([]float64, steps*steps)
+	for i := range gram {
+		gram[i] = linalg.Dot(powers[i/steps], powers[i%steps]) / grid
+	}
+	values, basis := eigenvectors(gram, steps)
+	n := steps
+	for values[n-1] <= leastShare*values[0] {
+		n--
+	}
+	p := &combinations{rest: make([]float32, steps*steps)}
+	for i := range p.rest {
+		a, b := i/steps, i%steps
+		var sum float64
+		if a == b {
+			sum = -1
 		}
-		return c
-	}
-	triangle := make([][]float64, n)
-	for m, t := range kept {
-		triangle[m] = coefficients(t)
-	}
-	order := make([]int, n) // of kept
-	for m := range order {
-		order[m] = m
-	}
-	slices.SortFunc(order, func(a, b int) int { return kept[a] - kept[b] })
-	p := &combinations{c: make([]float32, steps*n), back: make([]float32, n*steps)}
-	for _, m := range order {
-		p.kept = append(p.kept, kept[m])
-	}
-	for t := range steps {
-		c := coefficients(t)
-		for m := n - 1; m >= 0; m-- {
-			c[m] /= triangle[m][m]
-			linalg.Axpy(-c[m], triangle[m][:m], c[:m])
+		for m := range n {
+			sum += float64(basis[m*steps+a] * basis[m*steps+b])
 		}
-		for to, m := range order {
-			p.c[t*n+to], p.back[to*steps+t] = float32(c[m]), -float32(c[m])
+		p.rest[i] = float32(-sum)
+	}
+	scaled, reversed := make([][]float64, n), make([][]float64, n)
+	for m := range n {
+		scaled[m] = basis[m*steps : (m+1)*steps]
+		linalg.Scale(math.Sqrt(values[m]), scaled[m])
+		reversed[m] = slices.Clone(scaled[m])
+		slices.Reverse(reversed[m])
+	}
+	kernel := make([]float64, n*n)
+	for i := range kernel {
+		kernel[i] = linalg.Dot(scaled[max(i/n, i%n)], reversed[min(i/n, i%n)])
+	}
+	values, vectors := eigenvectors(kernel, n)
+	for m, v := range values {
+		if math.Abs(v) <= leastPart*max(values[0], -values[n-1]) {
+			continue
 		}
+		w := make([]float64, steps)
+		for i, f := range vectors[m*n : (m+1)*n] {
+			linalg.Axpy(f/math.Sqrt(math.Abs(v)), scaled[i], w)
+		}
+		sign := math.Copysign(1, v)
+		for t := range steps {
+			p.u = append(p.u, float32(-sign*w[t]))
+			p.d = append(p.d, float32(w[steps-1-t]))
+		}
+		p.products++
 	}
 	return p
+}
+
+// eigenvectors returns the eigenvalues of a symmetric matrix, largest first, and the rows of its eigenvectors.
+func eigenvectors(a []float64, n int) (values, vectors []float64) {
+	values, vectors, err := linalg.Eigenvectors(a, n)
+	if err != nil {
+		panic(err) // cannot happen: the matrices are always the same
+	}
+	return values, vectors
 }
 
 // singleRun is the steps [from, to) of a row with a single component; from there on its steps are taken one by
@@ -181,7 +179,7 @@ func (g *Gradient) findRuns(tr *Trajectory, wanted bool) {
 				rows++
 			}
 		}
-		if 3*rows*len(combinationsOf(leastRun).kept) >= tr.D { // too many rows, even with runs
+		if 3*rows*combinationsOf(leastRun).products >= tr.D { // too many rows, even with runs
 			continue
 		}
 		for b, r := range last.Row(i) {
@@ -213,8 +211,8 @@ func (tr *Trajectory) hasSingleComponent(t, i, b int) bool {
 	return true
 }
 
-// runJob compares D_t of the runs of components with few rows, a block of rows a task, with their combinations,
-// and ends the runs where they differ.
+// runJob checks the runs of components with few rows, a block of rows a task, and ends those that combinations do
+// not hold for where they cease to.
 type runJob struct {
 	m      *Mixture
 	tr     *Trajectory
@@ -246,31 +244,55 @@ func (j *runJob) Run(worker *engine.Worker, task int) {
 	}
 }
 
-// combined returns how many steps of row b, of n from a on, have D_t that are their combinations as far as
-// rounding allows to tell.
+// combined returns how many steps of row b, of n from a on, combinations hold for as far as this can tell: n if they
+// hold for all of them.
 func (j *runJob) combined(worker *engine.Worker, b, a, n int) int {
-	tr, d, c := j.tr, j.m.D, combinationsOf(n)
-	kept := len(c.kept)
+	tr, d, rest := j.tr, j.m.D, engine.View(combinationsOf(n).rest, n, n)
 	mu := j.m.mu(int(j.grad.runs[b].component))
-	all := worker.ScratchRows(slotRows, 2*n+kept, d, engine.PaddedLD(d))
-	x, some, made := all.Slice(0, n, 0, d), all.Slice(n, n+kept, 0, d), all.Slice(n+kept, 2*n+kept, 0, d)
+	all := worker.ScratchRows(slotRows, 3*n, d, engine.PaddedLD(d))
+	x, u, off := all.Slice(0, n, 0, d), all.Slice(n, 2*n, 0, d), all.Slice(2*n, 3*n, 0, d)
 	for t := range n {
 		worker.Sub(x.Row(t), tr.XAt(a+t).Row(b), mu)
 	}
-	for m, t := range c.kept {
-		copy(some.Row(m), x.Row(t))
+	scale := powerOfTwo(tr.uAt(a+n-1, b))
+	for t := range n { // the last one first: the functions are the same then
+		worker.Scale(u.Row(n-1-t), scale, tr.uAt(a+t, b))
 	}
-	squares := worker.Scratch(slotRowNumbers, 2*n)
-	size, off := squares[:n], squares[n:]
-	worker.RowDots(size, x, x)
-	worker.MatMulInPlace(made, engine.View(c.c, n, kept), some, false)
-	worker.SubRows(x, x, made)
-	worker.RowDots(off, x, x)
-	for t, s := range size {
-		s := float64(s)
-		if !(s > leastSquare && s-s == 0 && float64(off[t]) <= combinationError*combinationError*s) {
-			return t
+	squares := worker.Scratch(slotRowNumbers, 3*n)
+	ofX, ofU, ofOff := squares[:n], squares[n:2*n], squares[2*n:]
+	worker.RowDots(ofX, x, x)
+	worker.RowDots(ofU, u, u)
+	var sum float64
+	for t := range n {
+		sum += math.Sqrt(float64(ofX[t]) * float64(ofU[n-1-t]))
+	}
+	if most := math.Sqrt(float64(ofX[0]) * float64(ofU[0])); !(kernelError*float64(n)*most <= combinationError*sum) {
+		return n - 1
+	}
+	for _, c := range []struct {
+		rows    engine.Matrix
+		squares []float32
+	}{{x, ofX}, {u, ofU}} {
+		worker.MatMulInPlace(off, rest, c.rows, false)
+		worker.RowDots(ofOff, off, off)
+		for t, s := range c.squares {
+			s := float64(s)
+			if !(s > leastSquare && s-s == 0 && float64(ofOff[t]) <= combinationError*combinationError*s) {
+				return t
+			}
 		}
 	}
 	return n
+}
+
+// powerOfTwo returns a power of two that brings the largest element of x near 1, or 1.
+func powerOfTwo(x []float32) float32 {
+	var most float32
+	for _, v := range x {
+		most = max(most, v, -v)
+	}
+	if most == 0 || most-most != 0 {
+		return 1
+	}
+	return float32(math.Ldexp(1, -math.Ilogb(float64(most))))
 }

@@ -8,46 +8,69 @@ import (
 	"dpnbench/engine/num"
 )
 
-// TestCombinations holds the combinations of powers against the powers themselves.
+// TestCombinations holds the sum of products of combinations against the sum over all steps of a run, for every pair of
+// eigenvalues; what is left of a run that belongs to an eigenvalue; and how roundings of the combinations add up.
 func TestCombinations(t *testing.T) {
 	stride := 1
 	if testing.Short() {
 		stride = 12
 	}
-	for steps := leastRun; steps <= longestSegment; steps += stride {
-		p := newCombinations(steps)
-		n := len(p.kept)
-		if n > leastRun-2 {
-			t.Errorf("%d steps: %d are kept, which saves little", steps, n)
+	const grid = 256
+	for n := leastRun; n <= longestSegment; n += stride {
+		p := newCombinations(n)
+		if p.products > leastRun/2 {
+			t.Errorf("%d steps: %d products, which save little", n, p.products)
 		}
-		for s := range steps {
-			var size float64
-			for m := range n {
-				size += math.Abs(float64(p.c[s*n+m]))
-				if p.back[m*steps+s] != -p.c[s*n+m] {
-					t.Fatalf("%d steps: back is not the negative transpose of c at step %d", steps, s)
-				}
-			}
-			if size > 8 {
-				t.Errorf("%d steps: coefficients of step %d are %g together, and so is what they make of rounding",
-					steps, s, size)
+		powers := make([][]float64, grid+1) // of 1-z
+		for i := range powers {
+			powers[i] = []float64{1}
+			for range n - 1 {
+				powers[i] = append(powers[i], powers[i][len(powers[i])-1]*(1-largestEigenvalue*float64(i)/grid))
 			}
 		}
-		power := make([]float64, steps)
-		for z := 0.0; z <= largestEigenvalue; z += largestEigenvalue / 512 {
-			power[0] = 1
-			for s := 1; s < steps; s++ {
-				power[s] = power[s-1] * (1 - z)
-			}
-			for s, want := range power {
-				var made float64
-				for m, k := range p.kept {
-					made += float64(p.c[s*n+m]) * power[k]
+		// What combinations make of a row of length 1, and the weights of each.
+		us, ds, size := make([][]float64, grid+1), make([][]float64, grid+1), make([]float64, p.products)
+		for i, power := range powers {
+			for m := range p.products {
+				var u, d, weights float64
+				for s := range n {
+					u += float64(p.u[m*n+s]) * power[n-1-s]
+					d += float64(p.d[m*n+s]) * power[s]
+					weights += math.Abs(float64(p.u[m*n+s]))
 				}
-				if off := math.Abs(made - want); off > 0x1p-23 { // half of it from rounding c
-					t.Fatalf("%d steps: (1-%g)^%d is off by %g", steps, z, s, off)
+				us[i], ds[i] = append(us[i], u), append(ds[i], d)
+				size[m] = max(size[m], weights*max(math.Abs(u), math.Abs(d)))
+			}
+			for s := range n {
+				var rest float64
+				for k, v := range power {
+					rest += float64(p.rest[s*n+k]) * v
+				}
+				if math.Abs(rest) > 0x1p-22 {
+					t.Fatalf("%d steps: step %d of eigenvalue %d of %d leaves %g", n, s, i, grid, rest)
 				}
 			}
+		}
+		for i := range us {
+			for k := range ds {
+				var want, got float64
+				for s := range n {
+					want -= powers[i][n-1-s] * powers[k][s]
+				}
+				for m := range p.products {
+					got += us[i][m] * ds[k][m]
+				}
+				if off := math.Abs(got - want); off > kernelError*float64(n) {
+					t.Fatalf("%d steps: eigenvalues %d and %d of %d: the sum is %g, expected %g", n, i, k, grid, got, want)
+				}
+			}
+		}
+		var sizes float64
+		for _, v := range size {
+			sizes += v
+		}
+		if sizes > 2*float64(n) { // half of combinedSize of package reference
+			t.Errorf("%d steps: roundings of combinations add up to %g times those of a sum", n, sizes/float64(n))
 		}
 	}
 }
@@ -145,7 +168,7 @@ func TestFactorFlop(t *testing.T) {
 		{"few, both", 64, 2, 3, SparseRoute, false, 8 * 6, 8 * 6},
 		{"a third, dense", 16, 2, 3, DenseRoute, false, 2*6 + 2*16, 2*6 + 2*16},
 		{"a third, sparse", 16, 2, 3, SparseRoute, true, 2*6 + 2*16, 0},
-		{"runs", 64, 2, leastRun, SparseRoute, true, 8 * 2 * float64(len(combinationsOf(leastRun).kept)), 0},
+		{"runs", 64, 2, leastRun, SparseRoute, true, 8 * 2 * float64(combinationsOf(leastRun).products), 0},
 	} {
 		e := newTestEngine(t, engine.WithThreads(1))
 		mu, a := make([]float32, 2*c.d), make([]float32, 2*c.d*c.d)

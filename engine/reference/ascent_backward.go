@@ -15,14 +15,15 @@ type Gradient struct {
 	V     Value // rows x D, with respect to x_0
 }
 
-// In a run of combinedSteps steps or more with a single active component the engine may take
-// combinations of a few D_i for all of them: each is off by at most combinedError times its
-// length. Their coefficients add up to less than combinedSize, and so do the roundings of sums
-// with them.
+// In a run of combinedSteps steps or more with a single active component the engine may take few products of
+// combinations of the rows -u_t and D_t for sum_t -u_t^T D_t (package ascent). What they leave out of a row is at most
+// combinedError of its length, and of the sum at most combinedKernel of the number of steps times the longest rows. The
+// roundings of combinations, too, are relative to the longest rows, combinedSize times as large as those of a sum.
 const (
-	combinedSteps = 16
-	combinedError = 0x1p-19
-	combinedSize  = 8
+	combinedSteps  = 16
+	combinedError  = 0x1p-19
+	combinedKernel = 0x1p-24
+	combinedSize   = 4
 )
 
 // Backward is the exact backward pass along path = x_0 .. x_n (each rows x D, taken as exact)
@@ -56,8 +57,8 @@ type backward struct {
 	sizeMu, sizeC, sizeP []float64
 	sizeAlpha            float64
 
-	offDelta  []float64 // rows x K: how far the D_i that the engine uses for dP may be off
-	sizeDelta []float64 // K x D x D: the error of dP that follows
+	longestD, longestW []float64 // rows x K: of D_i along the path, and of W_i so far; nil if nothing is combined
+	sizeCombined       []float64 // K x D x D: the error of dP by combinations
 }
 
 func newBackward(p *Potential, path []blas64.General, v blas64.General) *backward {
@@ -66,7 +67,10 @@ func newBackward(p *Potential, path []blas64.General, v blas64.General) *backwar
 		g: &Gradient{Mu: newValue(k * d), C: newValue(k), P: newValue(k * d * d),
 			Alpha: newValue(1), V: newValue(rows * d)},
 		sizeMu: make([]float64, k*d), sizeC: make([]float64, k), sizeP: make([]float64, k*d*d),
-		offDelta: p.combinedOff(path, rows), sizeDelta: make([]float64, k*d*d)}
+		sizeCombined: make([]float64, k*d*d)}
+	if b.steps >= combinedSteps {
+		b.longestD, b.longestW = p.longestD(path, rows), make([]float64, rows*k)
+	}
 	copy(b.g.V.V, v.Data)
 	return b
 }
@@ -186,7 +190,16 @@ func (b *backward) precisionTimes(s *rowStep, i, j int) (y, ey float64) {
 // outerProduct adds w D_i^T to dP_i.
 func (b *backward) outerProduct(s *rowStep, i int, w Value) {
 	d, abs := b.p.D, math.Abs
-	off := b.offDelta[s.row*b.p.K+i]
+	var offD, offW, off float64
+	if b.longestD != nil {
+		n, length := s.row*b.p.K+i, 0.0
+		for a := range d {
+			length = math.Hypot(length, abs(w.V[a])+w.E[a])
+		}
+		b.longestW[n] = max(b.longestW[n], length)
+		offD, offW = combinedError*b.longestD[n], combinedError*b.longestW[n]
+		off = (combinedKernel + combinedSize*Gamma(b.steps+1)) * b.longestD[n] * b.longestW[n]
+	}
 	for a := range d {
 		size := abs(w.V[a]) + w.E[a]
 		for c := range d {
@@ -195,7 +208,7 @@ func (b *backward) outerProduct(s *rowStep, i int, w Value) {
 			b.g.P.V[at] += w.V[a] * delta
 			b.g.P.E[at] += (w.E[a] + U*size) * abs(delta)
 			b.sizeP[at] += size * abs(delta)
-			b.sizeDelta[at] += size * off
+			b.sizeCombined[at] += size*offD + offW*abs(delta) + off
 		}
 	}
 }
@@ -210,19 +223,15 @@ func (b *backward) finish() *Gradient {
 		g.C.E[i] += Gamma(laneRoundings(b.rows)+b.steps) * (b.sizeC[i] + g.C.E[i])
 	}
 	for i := range g.P.E {
-		g.P.E[i] += Gamma(n+1)*b.sizeP[i] + float64(n)*tiny + b.sizeDelta[i]
+		g.P.E[i] += Gamma(n+1)*b.sizeP[i] + float64(n)*tiny + b.sizeCombined[i]
 	}
 	g.Alpha.E[0] += Gamma(laneRoundings(b.rows)+b.steps+1) * (b.sizeAlpha + g.Alpha.E[0])
 	return g
 }
 
-// combinedOff returns by how much the D_i that the engine may take instead of the exact ones are
-// off at most, rows x K.
-func (p *Potential) combinedOff(path []blas64.General, rows int) []float64 {
-	off := make([]float64, rows*p.K)
-	if len(path) <= combinedSteps {
-		return off
-	}
+// longestD returns the greatest lengths of D_i along the path, rows x K.
+func (p *Potential) longestD(path []blas64.General, rows int) []float64 {
+	longest := make([]float64, rows*p.K)
 	for _, x := range path {
 		for b := range rows {
 			for i := range p.K {
@@ -230,12 +239,11 @@ func (p *Potential) combinedOff(path []blas64.General, rows int) []float64 {
 				for j := range p.D {
 					length = math.Hypot(length, x.Data[b*x.Stride+j]-p.Mu.Data[i*p.Mu.Stride+j])
 				}
-				at := b*p.K + i
-				off[at] = max(off[at], length*(combinedError+combinedSize*Gamma(len(path)+1)))
+				longest[b*p.K+i] = max(longest[b*p.K+i], length)
 			}
 		}
 	}
-	return off
+	return longest
 }
 
 // SumOver adds up k gradients of matrices, one chain for each element: that of a matrix
