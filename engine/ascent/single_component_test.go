@@ -154,6 +154,38 @@ func TestSingleRuns(t *testing.T) {
 	}
 }
 
+// TestFastDirection: a direction in which alpha P is above largestEigenvalue keeps a row from combinations, be it in D
+// alone or in U alone.
+func TestFastDirection(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		inD, inU bool
+	}{{"neither", false, false}, {"D", true, false}, {"U", false, true}, {"both", true, true}} {
+		h := newLandscape("one component", 1, 100, -1, 0, 3, 1, 1).identity()
+		h.steps, h.a[0] = 18, 3.9 // alpha P is 1.5 there
+		e := newTestEngine(t, engine.WithThreads(1))
+		m, g := h.mixture(e), h.gradient()
+		x, v := clone(h.x), engine.NewMatrix(1, h.d)
+		num.NewRand(8, 9).Normal(v.Data)
+		if !c.inD {
+			x.Data[0] = h.mu[0]
+		}
+		if !c.inU {
+			v.Data[0] = 0
+		}
+		var tr Trajectory
+		m.Ascend(e, h.alpha, h.steps, x, &tr, true)
+		m.Backward(e, h.alpha, h.a, &tr, v, g)
+		want := h.steps
+		if c.inD || c.inU {
+			want = 0
+		}
+		if got := int(g.runs[0].to); got != want {
+			t.Errorf("%s: combinations of %d steps, expected %d", c.name, got, want)
+		}
+	}
+}
+
 // TestFactorFlop: few rows take four products with A_i, as many as count; d/3 or more take dP_i of
 // all pairs, by the sparse route of those with a responsibility, and one product with A_i.
 func TestFactorFlop(t *testing.T) {
