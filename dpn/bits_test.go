@@ -130,7 +130,7 @@ func trainedConfig(t *testing.T, preset string) (Config, *dataset.Data) {
 		}
 		d.Train = small
 	}
-	if preset == "paper" { // enough steps for combinations of a few of them
+	if preset == "paper" { // enough steps for runs to be combined
 		c.Steps = 17
 	}
 	return c, d

@@ -206,8 +206,8 @@ func (j *centreJob) Run(worker *engine.Worker, i int) {
 // viaPrecision stands for d/3 rows or more, with which dP_i is made.
 const viaPrecision = -1
 
-// countRows finds out how many rows of all steps count for each component of a mixture; of a run with a single
-// component only those count that its combinations keep (single_component.go). With fewer than d/3, four
+// countRows finds out how many rows of all steps count for each component of a mixture; each segment of a run
+// counts as its few products (single_component.go). With fewer than d/3, four
 // products with A_i and the rows take less than two with dP_i. The choice is a matter of bits, so it is the same
 // on every route. A tied mixture has one dP.
 func (p *dense) countRows(e *engine.Engine, tr *Trajectory, g *Gradient) {

@@ -233,7 +233,7 @@ func landscapes() []*landscape {
 	return append(list, h)
 }
 
-// runLandscapes are climbed long enough for runs whose steps are combinations of a few (single_component.go).
+// runLandscapes are climbed long enough for runs to be combined (single_component.go).
 func runLandscapes() []*landscape {
 	runs := newLandscape("runs", 5, 70, -1, 0, 3, 1, 8) // two rows of some components
 	runs.steps = 18
@@ -246,6 +246,8 @@ func runLandscapes() []*landscape {
 	ended.steps, ended.alpha = 30, 0.15
 	fast := newLandscape("fast runs", 2, 100, -1, 0, 3, 1, 2).identity() // to where U_t is large and D_t small
 	fast.steps, fast.alpha = 30, 0.4
+	short := newLandscape("short fast runs", 1, 100, -1, 0, 0, 1, 2).identity() // only what K leaves out shows
+	short.steps, short.alpha = 16, 0.3
 	long := newLandscape("long runs", 2, 130, -1, 0, 3, 1, 2) // in pieces
 	long.steps, long.alpha = 100, 0.02
 
@@ -255,7 +257,7 @@ func runLandscapes() []*landscape {
 	hardly.x.Set(0, 0, 3.3)
 	hardly.mu[hardly.d] = 2
 	hardly.c[0], hardly.c[1] = 0, -17.7-6.6+2
-	return []*landscape{runs, cut, ended, fast, long, hardly}
+	return []*landscape{runs, cut, ended, fast, short, long, hardly}
 }
 
 // linearLandscape has precisions I and rows on linear paths: on the way to mu_0, beside which

@@ -14,9 +14,10 @@ package ascent
 //
 //	sum_t U_t^T D_t = sum_m s_m (sum_t w_mt U_t)^T (sum_t w_m(n-1-t) D_t)        s_m = 1 or -1
 //
-// is seven products of rows instead of thirty, and dA_i costs as much less (gradient.go). That alpha P_i is so
-// small, and rounding harmless, is checked and not assumed (runJob): D_t and U_t must be the values of such
-// functions, up to combinationError of the length of each, and not shrink so far that what is left out of K shows.
+// is seven products of rows instead of thirty, and dA_i costs as much less (gradient.go). That alpha P_i stays below
+// largestEigenvalue and that rounding is harmless is checked, not assumed (runJob): the D_t, and the U_t in reverse,
+// must be combinations of the powers (1-z)^t, each up to combinationError of its length, and must not shrink so far
+// that what is left out of K shows.
 
 import (
 	"math"
@@ -29,19 +30,19 @@ import (
 
 const (
 	largestEigenvalue = 1.25      // of alpha P_i, for which combinations are made
-	kernelError       = 0x1.4p-25 // of K, whose largest element is n
+	kernelError       = 0x1.4p-25 // the largest error of an element of K, divided by n
 	combinationError  = 0x1p-19   // of |D_t|, of |U_t| and of sum_t |U_t| |D_t|: as much as in a chain of 32 roundings
 	leastSquare       = 1e-25     // of D_t and U_t: the squares of what they may be off must not underflow
 
 	leastRun       = 16 // steps from which combinations are made
-	longestSegment = 64 // longer ways fall into pieces
+	longestSegment = 64 // longer runs are cut: to check n steps takes n^2 d
 )
 
 // combinations says how the sum over the steps of a run follows from few products.
 type combinations struct {
 	products int
 	u, d     []float32 // products x steps: weights of U_t, with -s_m, and of D_t
-	rest     []float32 // steps x steps: what no function over [0, largestEigenvalue] explains of D_t
+	rest     []float32 // steps x steps: projects onto what is no combination of the powers (1-z)^t
 }
 
 // combinationTable holds the combinations for each number of steps, once they were wanted.
@@ -211,8 +212,8 @@ func (tr *Trajectory) hasSingleComponent(t, i, b int) bool {
 	return true
 }
 
-// runJob checks the runs of components with few rows, a block of rows a task, and ends those that combinations do
-// not hold for where they cease to.
+// runJob checks the runs of components with few rows, a block of rows a task, and shortens each to the steps for
+// which its combinations hold.
 type runJob struct {
 	m      *Mixture
 	tr     *Trajectory
@@ -244,10 +245,10 @@ func (j *runJob) Run(worker *engine.Worker, task int) {
 	}
 }
 
-// combined returns how many steps of row b, of n from a on, combinations hold for as far as this can tell: n if they
-// hold for all of them.
+// combined checks the combinations for n steps of row b from step a on. It returns n if they hold, otherwise a smaller
+// number of steps to try next.
 func (j *runJob) combined(worker *engine.Worker, b, a, n int) int {
-	tr, d, rest := j.tr, j.m.D, engine.View(combinationsOf(n).rest, n, n)
+	tr, d := j.tr, j.m.D
 	mu := j.m.mu(int(j.grad.runs[b].component))
 	all := worker.ScratchRows(slotRows, 3*n, d, engine.PaddedLD(d))
 	x, u, off := all.Slice(0, n, 0, d), all.Slice(n, 2*n, 0, d), all.Slice(2*n, 3*n, 0, d)
@@ -259,25 +260,22 @@ func (j *runJob) combined(worker *engine.Worker, b, a, n int) int {
 		worker.Scale(u.Row(n-1-t), scale, tr.uAt(a+t, b))
 	}
 	squares := worker.Scratch(slotRowNumbers, 3*n)
-	ofX, ofU, ofOff := squares[:n], squares[n:2*n], squares[2*n:]
-	worker.RowDots(ofX, x, x)
-	worker.RowDots(ofU, u, u)
+	size, left := squares[:2*n], squares[2*n:]
+	worker.RowDots(size, all.Slice(0, 2*n, 0, d), all.Slice(0, 2*n, 0, d))
 	var sum float64
 	for t := range n {
-		sum += math.Sqrt(float64(ofX[t]) * float64(ofU[n-1-t]))
+		sum += math.Sqrt(float64(size[t]) * float64(size[2*n-1-t]))
 	}
-	if most := math.Sqrt(float64(ofX[0]) * float64(ofU[0])); !(kernelError*float64(n)*most <= combinationError*sum) {
+	if most := math.Sqrt(float64(size[0]) * float64(size[n])); !(kernelError*float64(n)*most <= combinationError*sum) {
 		return n - 1
 	}
-	for _, c := range []struct {
-		rows    engine.Matrix
-		squares []float32
-	}{{x, ofX}, {u, ofU}} {
-		worker.MatMulInPlace(off, rest, c.rows, false)
-		worker.RowDots(ofOff, off, off)
-		for t, s := range c.squares {
-			s := float64(s)
-			if !(s > leastSquare && s-s == 0 && float64(ofOff[t]) <= combinationError*combinationError*s) {
+	rest := engine.View(combinationsOf(n).rest, n, n)
+	for lo := 0; lo <= n; lo += n { // x, and u
+		worker.MatMulInPlace(off, rest, all.Slice(lo, lo+n, 0, d), false)
+		worker.RowDots(left, off, off)
+		for t, v := range left {
+			s := float64(size[lo+t])
+			if !(s > leastSquare && s-s == 0 && float64(v) <= combinationError*combinationError*s) {
 				return t
 			}
 		}
@@ -285,14 +283,12 @@ func (j *runJob) combined(worker *engine.Worker, b, a, n int) int {
 	return n
 }
 
-// powerOfTwo returns a power of two that brings the largest element of x near 1, or 1.
+// powerOfTwo returns a power of two that brings the largest element of x near 1, or 1 if none does.
 func powerOfTwo(x []float32) float32 {
 	var most float32
 	for _, v := range x {
 		most = max(most, v, -v)
 	}
-	if most == 0 || most-most != 0 {
-		return 1
-	}
-	return float32(math.Ldexp(1, -math.Ilogb(float64(most))))
+	_, e := math.Frexp(float64(most)) // 0 of 0, of infinity and of NaN
+	return float32(math.Ldexp(1, -e))
 }

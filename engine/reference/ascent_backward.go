@@ -17,8 +17,8 @@ type Gradient struct {
 
 // In a run of combinedSteps steps or more with a single active component the engine may take few products of
 // combinations of the rows -u_t and D_t for sum_t -u_t^T D_t (package ascent). What they leave out of a row is at most
-// combinedError of its length, and of the sum at most combinedKernel of the number of steps times the longest rows. The
-// roundings of combinations, too, are relative to the longest rows, combinedSize times as large as those of a sum.
+// combinedError of its length, and of the sum of n steps at most combinedKernel n max|u_t| max|D_t|. The roundings of
+// combinations, too, are relative to the longest rows, combinedSize times as large as those of a sum.
 const (
 	combinedSteps  = 16
 	combinedError  = 0x1p-19
