@@ -18,12 +18,13 @@ type Gradient struct {
 // In a run of combinedSteps steps or more with a single active component the engine may take few products of
 // combinations of the rows -u_t and D_t for sum_t -u_t^T D_t (package ascent). What they leave out of a row is at most
 // combinedError of its length, and of the sum of n steps at most combinedKernel n max|u_t| max|D_t|. The roundings of
-// combinations, too, are relative to the longest rows, combinedSize times as large as those of a sum.
+// the combinations of either side are relative to its largest elements and to the longest rows of the other side,
+// combinedSize times as large as those of a sum.
 const (
 	combinedSteps  = 16
 	combinedError  = 0x1p-19
 	combinedKernel = 0x1p-24
-	combinedSize   = 4
+	combinedSize   = 2
 )
 
 // Backward is the exact backward pass along path = x_0 .. x_n (each rows x D, taken as exact)
@@ -57,8 +58,8 @@ type backward struct {
 	sizeMu, sizeC, sizeP []float64
 	sizeAlpha            float64
 
-	longestD, longestW []float64 // rows x K: of D_i along the path, and of W_i so far; nil if nothing is combined
-	sizeCombined       []float64 // K x D x D: the error of dP by combinations
+	d, w         *largest  // of D_i along the path, and of W_i so far; nil if nothing is combined
+	sizeCombined []float64 // K x D x D: the error of dP by combinations
 }
 
 func newBackward(p *Potential, path []blas64.General, v blas64.General) *backward {
@@ -69,7 +70,7 @@ func newBackward(p *Potential, path []blas64.General, v blas64.General) *backwar
 		sizeMu: make([]float64, k*d), sizeC: make([]float64, k), sizeP: make([]float64, k*d*d),
 		sizeCombined: make([]float64, k*d*d)}
 	if b.steps >= combinedSteps {
-		b.longestD, b.longestW = p.longestD(path, rows), make([]float64, rows*k)
+		b.d, b.w = p.largestD(path, rows), newLargest(rows*k, d)
 	}
 	copy(b.g.V.V, v.Data)
 	return b
@@ -190,15 +191,9 @@ func (b *backward) precisionTimes(s *rowStep, i, j int) (y, ey float64) {
 // outerProduct adds w D_i^T to dP_i.
 func (b *backward) outerProduct(s *rowStep, i int, w Value) {
 	d, abs := b.p.D, math.Abs
-	var offD, offW, off float64
-	if b.longestD != nil {
-		n, length := s.row*b.p.K+i, 0.0
-		for a := range d {
-			length = math.Hypot(length, abs(w.V[a])+w.E[a])
-		}
-		b.longestW[n] = max(b.longestW[n], length)
-		offD, offW = combinedError*b.longestD[n], combinedError*b.longestW[n]
-		off = (combinedKernel + combinedSize*Gamma(b.steps+1)) * b.longestD[n] * b.longestW[n]
+	n := s.row*b.p.K + i
+	if b.w != nil {
+		b.w.add(n, func(a int) float64 { return abs(w.V[a]) + w.E[a] })
 	}
 	for a := range d {
 		size := abs(w.V[a]) + w.E[a]
@@ -208,7 +203,11 @@ func (b *backward) outerProduct(s *rowStep, i int, w Value) {
 			b.g.P.V[at] += w.V[a] * delta
 			b.g.P.E[at] += (w.E[a] + U*size) * abs(delta)
 			b.sizeP[at] += size * abs(delta)
-			b.sizeCombined[at] += size*offD + offW*abs(delta) + off
+			if b.w != nil {
+				ld, lw := b.d.length[n], b.w.length[n]
+				b.sizeCombined[at] += combinedError*(size*ld+lw*abs(delta)) + combinedKernel*ld*lw +
+					combinedSize*Gamma(b.steps+1)*(b.w.element[n*d+a]*ld+lw*b.d.element[n*d+c])
+			}
 		}
 	}
 }
@@ -229,21 +228,40 @@ func (b *backward) finish() *Gradient {
 	return g
 }
 
-// longestD returns the greatest lengths of D_i along the path, rows x K.
-func (p *Potential) longestD(path []blas64.General, rows int) []float64 {
-	longest := make([]float64, rows*p.K)
+// largest holds the greatest lengths of vectors of d elements, and of each element the greatest size.
+type largest struct {
+	d               int
+	length, element []float64
+}
+
+func newLargest(n, d int) *largest {
+	return &largest{d: d, length: make([]float64, n), element: make([]float64, n*d)}
+}
+
+// add takes a vector into account for place n.
+func (l *largest) add(n int, size func(j int) float64) {
+	var length float64
+	for j := range l.d {
+		v := size(j)
+		length = math.Hypot(length, v)
+		l.element[n*l.d+j] = max(l.element[n*l.d+j], v)
+	}
+	l.length[n] = max(l.length[n], length)
+}
+
+// largestD returns the largest of D_i along the path, rows x K.
+func (p *Potential) largestD(path []blas64.General, rows int) *largest {
+	l := newLargest(rows*p.K, p.D)
 	for _, x := range path {
 		for b := range rows {
 			for i := range p.K {
-				var length float64
-				for j := range p.D {
-					length = math.Hypot(length, x.Data[b*x.Stride+j]-p.Mu.Data[i*p.Mu.Stride+j])
-				}
-				longest[b*p.K+i] = max(longest[b*p.K+i], length)
+				l.add(b*p.K+i, func(j int) float64 {
+					return math.Abs(x.Data[b*x.Stride+j] - p.Mu.Data[i*p.Mu.Stride+j])
+				})
 			}
 		}
 	}
-	return longest
+	return l
 }
 
 // SumOver adds up k gradients of matrices, one chain for each element: that of a matrix
