@@ -114,8 +114,6 @@ func (j *finishGradients) Run(worker *engine.Worker, task int) {
 		}
 		if j.byPairs {
 			s.last = worker.Scratch(slotSum, d)
-			clear(s.factors.Data)
-			clear(s.last)
 			clear(s.squares)
 			pairs = j.addPairs(worker, i, pairs, &s)
 		} else {
@@ -132,6 +130,7 @@ const pairsAtOnce = 4
 // addPairs makes the sums of component i from its pairs, the first ones, and returns the others: the chains of the
 // products of sumGradients without their zeros.
 func (j *finishGradients) addPairs(worker *engine.Worker, i int, pairs []pair, s *componentSums) []pair {
+	begun := false
 	for len(pairs) > 0 && int(pairs[0].component) == i && !j.tr.stopped() {
 		end := min(pairsAtOnce, len(pairs))
 		for end < len(pairs) && pairs[end].component == pairs[end-1].component && pairs[end].step == pairs[end-1].step {
@@ -140,14 +139,18 @@ func (j *finishGradients) addPairs(worker *engine.Worker, i int, pairs []pair, s
 		for int(pairs[end-1].component) != i {
 			end--
 		}
-		j.addTogether(worker, pairs[:end], s)
-		pairs = pairs[end:]
+		j.addTogether(worker, pairs[:end], s, begun)
+		pairs, begun = pairs[end:], true
+	}
+	if !begun {
+		clear(s.factors.Data)
+		clear(s.last)
 	}
 	return pairs
 }
 
-// addTogether adds what some pairs of one component, of whole steps, add to its sums.
-func (j *finishGradients) addTogether(worker *engine.Worker, pairs []pair, s *componentSums) {
+// addTogether adds what some pairs of one component, of whole steps, add to its sums, or begins these with acc unset.
+func (j *finishGradients) addTogether(worker *engine.Worker, pairs []pair, s *componentSums, acc bool) {
 	tr, r, d, n := j.tr, j.l.r, j.l.m.D, j.l.stackedRows()
 	i, kr, inner := int(pairs[0].component), j.l.m.K*r, 2*len(pairs)
 	rows, by := worker.ScratchRows(slotRows, inner, d, d), worker.ScratchRows(slotPicked, inner, r+1, r+1)
@@ -179,8 +182,8 @@ func (j *finishGradients) addTogether(worker *engine.Worker, pairs []pair, s *co
 		pairs = pairs[count:]
 	}
 	places := j.l.m.memory(worker).placesOf(rows)
-	worker.MatMulAt(s.factors, by.Slice(0, inner, 0, r).T(), rows.Data, places, true)
-	worker.MatMulAt(asRow(s.last), by.Slice(0, inner, r, r+1).T(), rows.Data, places, true)
+	worker.MatMulAt(s.factors, by.Slice(0, inner, 0, r).T(), rows.Data, places, acc)
+	worker.MatMulAt(asRow(s.last), by.Slice(0, inner, r, r+1).T(), rows.Data, places, acc)
 }
 
 // addSquares adds to squares scaled^T (U*X) + vjp^T (X*X/2), for the last column of [vjp; scaled] and rows [X; U].
