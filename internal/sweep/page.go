@@ -120,14 +120,16 @@ func (r *Report) Summary() []string {
 			number("%.2f%%", b.TestAccuracy, 100), format.CountThousands(b.TestSamples, "test sample")))
 		out[len(out)-1] = strings.Replace(out[len(out)-1], "run, has", "run has", 1)
 	}
-	failed := 0
+	var failed []*Result
 	for _, s := range r.Runs {
 		if s.Status == Failed {
-			failed++
+			failed = append(failed, s)
 		}
 	}
-	if failed > 0 {
-		out = append(out, fmt.Sprintf("%d of %d runs failed.", failed, len(r.Runs)))
+	if n := len(failed); n > 0 {
+		first := failed[0]
+		out = append(out, fmt.Sprintf("%d of %d runs failed. Run %d (%s): %s.", n, len(r.Runs), first.Index,
+			Text(first.Varied), first.Error))
 	}
 	for _, a := range r.plan.Axes {
 		switch a.Name {

@@ -223,7 +223,8 @@ func sample(t *testing.T) *Report {
 		"lr = {from = 1e-4, to = 1.0, log = true, count = 9}\ncomponents = [5, 10]\n"+
 		"form = ['full', 'diag']\nseed = [1, 2, 3]")
 	all := results(p.Rung(0, p.All()))
-	all[len(all)-1].Status, all[len(all)-1].ValLoss = Failed, separation.Float(math.NaN())
+	last := all[len(all)-1]
+	last.Status, last.ValLoss, last.Error = Failed, separation.Float(math.NaN()), "the loss is not finite"
 	return p.Report(all, "digits")
 }
 
@@ -245,7 +246,7 @@ func TestPage(t *testing.T) {
 	text = regexp.MustCompile(`<span class="word">([^<]*)</span>`).ReplaceAllString(text, "$1")
 	for _, want := range []string{"Sweep of components, form, lr on digits",
 		"Best of 36 settings: components 5, form full, lr 0.01", "the two may be equally good",
-		"91.00% of 1,000 test samples", "1 of 108 runs failed",
+		"91.00% of 1,000 test samples", "1 of 108 runs failed. Run 107 (components 10, form diag, lr 1, seed 3): the loss is not finite.",
 		"dpnbench train --preset compact --contrast=true --components 5 --form full --lr 0.01 --seed 1 " +
 			"--overwrite --out "} {
 		if !strings.Contains(text, want) {
