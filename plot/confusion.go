@@ -3,6 +3,7 @@ package plot
 import (
 	"fmt"
 	"image/color"
+	"math"
 	"strconv"
 
 	xfont "golang.org/x/image/font"
@@ -64,12 +65,17 @@ func (a Confusion) layout(width vg.Length) (drawing, error) {
 	left := 2*line + widest + gap
 	cell := (min(width, fileWidth) - 2*margin - left) / vg.Length(n)
 	tall := min(cell, 0.8*vg.Centimeter)
-	f.body = 2*line + 2*gap + vg.Length(n)*tall
+	above := line // the names of the columns
+	upright := widest >= 2*line && cell < 1.2*widest
+	if upright {
+		above = widest + gap
+	}
+	f.body = line + above + 2*gap + vg.Length(n)*tall
 	f.keys = []key{{text: "right", glyph: boxOf(blue)}, {text: "wrong", glyph: boxOf(vermillion)}}
 	f.draw = func(c draw.Canvas) {
-		m := matrix{c: c, counts: a.Counts, names: names, widest: widest, sizes: sizes, mostWrong: mostWrong,
-			cell: cell, tall: tall,
-			origin: vg.Point{X: c.Min.X + left, Y: c.Max.Y - 2*line - gap}}
+		m := matrix{c: c, counts: a.Counts, names: names, widest: widest, upright: upright, sizes: sizes,
+			mostWrong: mostWrong, cell: cell, tall: tall,
+			origin: vg.Point{X: c.Min.X + left, Y: c.Max.Y - line - above - gap}}
 		m.axes(c.Min.X, line)
 		for y := range a.Counts {
 			for p := range a.Counts {
@@ -111,11 +117,15 @@ type matrix struct {
 	counts     [][]int
 	names      []string
 	widest     vg.Length // of the names
+	upright    bool      // names of columns are turned, because they are wider than these
 	sizes      []int     // of the classes
 	mostWrong  float64
 	cell, tall vg.Length
 	origin     vg.Point // upper left corner of the cells
 }
+
+// quarter of a turn, to read from below.
+const quarter = math.Pi / 2
 
 // axes draws the names of both axes and the classes, as many as there is room for.
 func (m matrix) axes(edge, line vg.Length) {
@@ -123,9 +133,15 @@ func (m matrix) axes(edge, line vg.Length) {
 	label.XAlign = text.XCenter
 	n := len(m.counts)
 	middle := m.origin.X + vg.Length(n)*m.cell/2
-	m.c.FillText(label, vg.Point{X: middle, Y: m.origin.Y + 2*line}, "prediction")
+	column, row, above, wide := label, label, line, m.widest // wide: what a name takes of the columns
+	row.XAlign, row.YAlign = text.XRight, text.YCenter
+	if m.upright {
+		column.Rotation, column.XAlign, column.YAlign = quarter, text.XLeft, text.YCenter
+		above, wide = gap/2, line
+	}
+	m.c.FillText(label, vg.Point{X: middle, Y: m.c.Max.Y - gap}, "prediction")
 	across, down := 1, 1 // of how many classes one has its name there
-	for vg.Length(across)*m.cell < 1.2*m.widest {
+	for vg.Length(across)*m.cell < 1.2*wide {
 		across++
 	}
 	for vg.Length(down)*m.tall < 1.2*line {
@@ -134,18 +150,16 @@ func (m matrix) axes(edge, line vg.Length) {
 	if across = max(across, down); m.widest < 2*line { // the same ones on both axes
 		down = across
 	}
-	row := label
-	row.XAlign, row.YAlign = text.XRight, text.YCenter
 	for y, name := range m.names {
 		if y%across == 0 {
-			m.c.FillText(label, vg.Point{X: m.origin.X + (vg.Length(y)+0.5)*m.cell, Y: m.origin.Y + line}, name)
+			m.c.FillText(column, vg.Point{X: m.origin.X + (vg.Length(y)+0.5)*m.cell, Y: m.origin.Y + above}, name)
 		}
 		if y%down == 0 {
 			m.c.FillText(row, vg.Point{X: m.origin.X - gap/2, Y: m.origin.Y - (vg.Length(y)+0.5)*m.tall}, name)
 		}
 	}
 	side := label
-	side.Rotation = 1.5707963267948966
+	side.Rotation = quarter
 	m.c.FillText(side, vg.Point{X: edge + line, Y: m.origin.Y - vg.Length(n)*m.tall/2}, "class")
 }
 

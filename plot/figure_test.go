@@ -466,3 +466,28 @@ func TestFigures(t *testing.T) {
 		})
 	}
 }
+
+// TestConfusionNames checks that every class is named on both axes, however long the names are.
+func TestConfusionNames(t *testing.T) {
+	for _, names := range [][]string{{"cat", "dog"}, {"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal",
+		"Shirt top", "Sneaker", "Bag", "Ankle boot"}} {
+		counts := make([][]int, len(names))
+		for y := range counts {
+			counts[y] = make([]int, len(names))
+			counts[y][y] = 1
+		}
+		path := filepath.Join(t.TempDir(), "confusion")
+		if err := Save(path, Confusion{Title: "Confusion", Counts: counts, Classes: names}); err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(path + ".svg")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if n := strings.Count(string(b), ">"+name+"<"); n != 2 {
+				t.Errorf("%d classes: %q is there %d times, expected on both axes", len(names), name, n)
+			}
+		}
+	}
+}
