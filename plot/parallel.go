@@ -55,7 +55,7 @@ func (a Parallel) layout(width vg.Length) (drawing, error) {
 	if len(lines) == 0 {
 		return f, ErrEmpty
 	}
-	looks := []draw.LineStyle{{Color: vermillion, Width: 2.5}, {Color: blue, Width: 1.2},
+	looks := []draw.LineStyle{{Color: blue, Width: 2.5}, {Color: vermillion, Width: 1.2},
 		{Color: translucent(grey, 0xa0), Width: 0.8}}
 	names := []string{"the best", "the best quarter", "the others"}
 	quarter := max(1, len(lines)/4)
@@ -102,13 +102,14 @@ type placedAxis struct {
 	lo, hi         float64 // scaled
 	ticks          []axes.Tick
 	room           vg.Length // for the name
+	last           bool      // of all axes
 }
 
-// place puts the axes on a canvas. Labels stand at the left of each.
+// place puts the axes on a canvas. Labels stand at the left of each, those of the last one at the right.
 func (a Parallel) place(c draw.Canvas, lines []int) []placedAxis {
 	label := style(tickSize, xfont.WeightNormal)
 	list := make([]placedAxis, len(a.Axes))
-	left, n := vg.Length(0), vg.Length(len(a.Axes))
+	var beside [2]vg.Length // of labels left of the first axis, and right of the last one
 	for i, x := range a.Axes {
 		var values []float64
 		for _, l := range lines {
@@ -135,16 +136,23 @@ func (a Parallel) place(c draw.Canvas, lines []int) []placedAxis {
 		default:
 			p.ticks = linearTicks(p.lo, p.hi, 6, false)
 		}
-		if i == 0 {
-			for _, t := range p.ticks {
-				left = max(left, label.Width(t.Label))
+		p.last = i == len(a.Axes)-1
+		for _, t := range p.ticks {
+			switch w := label.Width(t.Label); {
+			case i == 0:
+				beside[0] = max(beside[0], w)
+			case p.last:
+				beside[1] = max(beside[1], w)
 			}
 		}
 		list[i] = p
 	}
-	left = min(left, (c.Max.X-c.Min.X)/4) + 2*gap
+	for i := range beside {
+		beside[i] = min(beside[i], (c.Max.X-c.Min.X)/4) + 2*gap
+	}
+	left := beside[0]
 	head := style(labelSize, xfont.WeightNormal).FontExtents().Height
-	step := (c.Max.X - c.Min.X - left - 3*gap) / (n - 1)
+	step := (c.Max.X - c.Min.X - left - beside[1]) / vg.Length(len(a.Axes)-1)
 	for i := range list {
 		list[i].x = c.Min.X + left + vg.Length(i)*step
 		list[i].bottom, list[i].top = c.Min.Y+gap, c.Max.Y-head-gap
@@ -167,6 +175,10 @@ func (p placedAxis) draw(c draw.Canvas) {
 	c.StrokeLine2(line, p.x, p.bottom, p.x, p.top)
 	label := style(tickSize, xfont.WeightNormal)
 	label.XAlign, label.YAlign = text.XRight, text.YCenter
+	side := vg.Length(-1) // of the axis, where its ticks are
+	if p.last {
+		side, label.XAlign = 1, text.XLeft
+	}
 	height := label.FontExtents().Height
 	last := p.bottom - 2*height
 	for _, t := range p.ticks {
@@ -175,12 +187,14 @@ func (p placedAxis) draw(c draw.Canvas) {
 			continue
 		}
 		last = at
-		c.StrokeLine2(line, p.x-3, at, p.x, at)
+		c.StrokeLine2(line, p.x+3*side, at, p.x, at)
 		for _, text := range fit(label, t.Label, p.room, 1) {
-			c.SetColor(paper) // over the lines
-			c.Fill(vg.Rectangle{Min: vg.Point{X: p.x - gap - label.Width(text), Y: at - height/2},
-				Max: vg.Point{X: p.x - gap, Y: at + height/2}}.Path())
-			c.FillText(label, vg.Point{X: p.x - gap, Y: at + 1}, text)
+			if !p.last { // over the lines
+				c.SetColor(paper)
+				c.Fill(vg.Rectangle{Min: vg.Point{X: p.x - gap - label.Width(text), Y: at - height/2},
+					Max: vg.Point{X: p.x - gap, Y: at + height/2}}.Path())
+			}
+			c.FillText(label, vg.Point{X: p.x + gap*side, Y: at + 1}, text)
 		}
 	}
 	name := style(labelSize, xfont.WeightNormal)

@@ -54,7 +54,7 @@ type Laws struct {
 }
 
 // EffectiveDepth is the smallest depth at which classes are separable by their means: the first layer
-// where the nearest class mean classifies all but a share of Error of the training samples (Galanti,
+// where the nearest class mean errs on at most a share of Error of the training samples (Galanti,
 // Galanti and Ben-Shaul, "On the implicit bias towards minimal depth of deep neural networks", 2022).
 type EffectiveDepth struct {
 	Error float64 `json:"error"`

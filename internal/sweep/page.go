@@ -108,9 +108,6 @@ func (r *Report) Summary() []string {
 	if len(first.settings) == 0 {
 		out[0] = strings.Replace(out[0], "Best of 1 setting: ", "One setting,", 1)
 	}
-	if len(r.Table) > 1 {
-		out = append(out, r.second(first, r.Table[1])...)
-	}
 	if b := r.Best; b.TestSamples > 0 {
 		seed := ""
 		if len(r.Seeds) > 1 {
@@ -119,6 +116,9 @@ func (r *Report) Summary() []string {
 		out = append(out, fmt.Sprintf("Its best run%s, has %s of %s right, which had no part in choosing it.", seed,
 			number("%.2f%%", b.TestAccuracy, 100), format.CountThousands(b.TestSamples, "test sample")))
 		out[len(out)-1] = strings.Replace(out[len(out)-1], "run, has", "run has", 1)
+	}
+	if len(r.Table) > 1 {
+		out = append(out, r.second(first, r.Table[1])...)
 	}
 	var failed []*Result
 	for _, s := range r.Runs {
