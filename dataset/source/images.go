@@ -23,6 +23,7 @@ const mostImageFile = 1 << 28
 type imageFile struct {
 	path, name, class string // path is for errors if there is content
 	content           []byte
+	other             bool // no image by its name
 }
 
 // isImage says whether a file is an image by its name.
@@ -104,8 +105,8 @@ func (p *part) colour() {
 	}
 }
 
-// imagesIn returns the images of a folder, in the order of their names, whatever the folders of their classes: so the
-// first of them are of all classes, if files are numbered. path may be a file.
+// imagesIn returns the files of a folder, images or not, in the order of their names, whatever the folders of their
+// classes: so the first of them are of all classes, if files are numbered. path may be a file.
 func imagesIn(path string) ([]imageFile, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -115,7 +116,7 @@ func imagesIn(path string) ([]imageFile, error) {
 		return []imageFile{{path: path}}, nil
 	}
 	var files []imageFile
-	var others []string
+	images := 0
 	in := map[string]int{}
 	err = filepath.WalkDir(path, func(file string, e fs.DirEntry, err error) error {
 		switch {
@@ -142,18 +143,18 @@ func imagesIn(path string) ([]imageFile, error) {
 		if !nested {
 			class = ""
 		}
-		if !isImage(file) {
-			others = append(others, file)
-			return nil
+		other := !isImage(file)
+		if !other {
+			in[class]++
+			images++
 		}
-		in[class]++
-		files = append(files, imageFile{path: file, name: e.Name(), class: class})
+		files = append(files, imageFile{path: file, name: e.Name(), class: class, other: other})
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	if len(files) == 0 {
+	if images == 0 {
 		return nil, fmt.Errorf("folder %s: expected images (.png, .jpg, .gif, .bmp, .webp), or a folder of them "+
 			"for each class: %w", path, fs.ErrNotExist)
 	}
@@ -162,13 +163,10 @@ func imagesIn(path string) ([]imageFile, error) {
 			return nil, fmt.Errorf("folder %s: expected images of the class %q", filepath.Join(path, class), class)
 		}
 		if class != "" && in[""] > 0 {
-			return nil, fmt.Errorf("folder %s: %d images beside folders of classes, expected them in "+
-				"one of the folders", path, in[""])
+			first := slices.IndexFunc(files, func(f imageFile) bool { return f.class == "" && !f.other })
+			return nil, fmt.Errorf("folder %s: %s lies beside folders of classes, expected in one of the folders", path,
+				files[first].path)
 		}
-	}
-	if len(others) > 0 {
-		return nil, brokenFiles(path, len(files)+len(others), errorsOf(others, "expected an image (.png, .jpg, .gif, "+
-			".bmp, .webp)"))
 	}
 	sort.Slice(files, func(i, j int) bool {
 		a, b := &files[i], &files[j]
@@ -205,15 +203,6 @@ func digits(s string) int {
 		}
 	}
 	return len(s)
-}
-
-// errorsOf returns an error for each file.
-func errorsOf(files []string, problem string) []error {
-	errs := make([]error, len(files))
-	for i, f := range files {
-		errs[i] = fmt.Errorf("%s: %s", f, problem)
-	}
-	return errs
 }
 
 // folderOr names a folder as one, and what is none by itself.
@@ -326,6 +315,9 @@ func together(dir string, files []imageFile, images []*decoded) (*part, error) {
 
 // read reads one image in the size and channels of opt.
 func (f *imageFile) read(opt Options) (*decoded, error) {
+	if f.other {
+		return nil, errors.New("expected an image (.png, .jpg, .gif, .bmp, .webp)")
+	}
 	if f.content == nil {
 		b, err := regular.ReadFile(f.path, mostImageFile)
 		var at *fs.PathError
