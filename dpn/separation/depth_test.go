@@ -353,7 +353,7 @@ func TestDepthErrors(t *testing.T) {
 	}{
 		{nil, "no layers"},
 		{[]LayerInput{{Name: "a", Input: sets[0]}, {Name: "b", Input: other}}, `labels differ from those of layer "a"`},
-		{[]LayerInput{{Name: "a", Input: bad}}, `layer "a": separation: feature at row 0, column 0 (from 0) is NaN`},
+		{[]LayerInput{{Name: "a", Input: bad}}, `layer "a": separation: feature at row 0, column 0 is NaN`},
 		{[]LayerInput{{Name: "a", Input: sets[0], Test: bad}}, "test: separation: feature at row 0"},
 		{[]LayerInput{{Name: "a", Input: sets[0], Test: unknown}}, "class 9, which no training sample has"},
 		{[]LayerInput{{Name: "a", Input: sets[0], Test: Set{X: sets[0].X, Dim: 2, Labels: make([]uint16, 60)}}},
