@@ -37,7 +37,7 @@ type Report struct {
 }
 
 // Clocks are the frequency of a core, from timed chains of dependent additions before every
-// benchmark.
+// benchmark. Lowest and Most leave out a tenth at each end: single chains are interrupted.
 type Clocks struct {
 	Hz     float64 `json:"hz"` // median
 	Lowest float64 `json:"lowest"`

@@ -80,6 +80,12 @@ func outliers(x []float64) int {
 	return n
 }
 
+// clocksOf sums up frequencies.
+func clocksOf(hz []float64) Clocks {
+	c := slices.Sorted(slices.Values(hz))
+	return Clocks{stat.Median(c), c[len(c)/10], c[len(c)-1-len(c)/10]}
+}
+
 // report returns what was measured; err is the error that ended the run, if any.
 func (r *runner) report(began sysinfo.Usage, err error, partial bool) *Report {
 	rep := &Report{
@@ -91,7 +97,7 @@ func (r *runner) report(began sysinfo.Usage, err error, partial bool) *Report {
 		rep.Error = err.Error()
 	}
 	if len(r.clocks) > 0 {
-		rep.Clock = Clocks{stat.Median(r.clocks), slices.Min(r.clocks), slices.Max(r.clocks)}
+		rep.Clock = clocksOf(r.clocks)
 	}
 	for _, s := range r.configs {
 		if len(s.peaks) == 0 {
@@ -258,11 +264,12 @@ func (r *Report) warn(run *runner, began sysinfo.Usage, marked int) {
 	}
 	r.Warnings = append(r.Warnings, Disturbances(began, sysinfo.ReadUsage(), "the run")...)
 	for _, s := range run.configs {
-		if c := slices.Sorted(slices.Values(s.clocks)); len(c) > 0 {
-			if lo, hi := c[len(c)/10], c[len(c)-1-len(c)/10]; lo > 0 && hi/lo > 1+mostSpread {
-				warn("the clock of %v on %s changed during the run, between %.2f and %.2f GHz", s.tier,
-					format.Count(s.threads, "thread"), lo/1e9, hi/1e9)
-			}
+		if len(s.clocks) == 0 {
+			continue
+		}
+		if c := clocksOf(s.clocks); c.Lowest > 0 && c.Most/c.Lowest > 1+mostSpread {
+			warn("the clock of %v on %s changed during the run, between %.2f and %.2f GHz", s.tier,
+				format.Count(s.threads, "thread"), c.Lowest/1e9, c.Most/1e9)
 		}
 	}
 	if r.Settings.Slow > 1 {
