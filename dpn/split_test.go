@@ -206,7 +206,7 @@ func TestClassWarning(t *testing.T) {
 		{[]int{10, 0, 9}, []int{1, 0, 0},
 			"no training image of class 1; fewer than 10 training images of class 2 (9); " +
 				"no validation image of class 2"},
-		{[]int{0, 0, 90}, nil, "no training image of class 0, 1"},
+		{[]int{0, 0, 90}, nil, "no training image of classes 0, 1"},
 	} {
 		train, val := sized(c.train...), sized(c.val...)
 		if got := classWarning(train, val, dataset.Numbered(3)); got != c.want {

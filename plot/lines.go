@@ -75,7 +75,7 @@ var doubtful = key{text: "marked in the table: doubtful", glyph: &draw.GlyphStyl
 	Shape: ring{}}}
 
 // ErrEmpty is the error of a figure without data.
-var ErrEmpty = errors.New("nothing to draw")
+var ErrEmpty = errors.New("there is nothing to draw")
 
 func (l Lines) heading() string { return l.Title }
 

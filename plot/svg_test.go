@@ -107,7 +107,7 @@ func TestSVGErrors(t *testing.T) {
 		want string
 		draw func() ([]byte, error)
 	}{
-		{`"a": nothing to draw`, func() ([]byte, error) { return titled(Lines{Title: "a"}) }},
+		{`"a": there is nothing to draw`, func() ([]byte, error) { return titled(Lines{Title: "a"}) }},
 		{"nothing to draw", func() ([]byte, error) {
 			return titled(Lines{LogY: true, Series: []Series{{Points: []Point{{X: 1, Y: 0}}}}})
 		}},

@@ -217,6 +217,7 @@ func curveFigure(title, what string, curves []separation.LayerCurve, layers []se
 		return Shown{}, errors.New("no subsets were asked for")
 	}
 	f := plot.Lines{Title: title, X: text.Say("curve x", "what", what), Y: "fuzziness D (log scale)", LogY: true}
+	limits := false
 	for i, c := range curves {
 		s := plot.Series{Name: c.Layer, Colour: i, Band: true, Limit: limitOf(layers, c.Layer)}
 		for _, p := range c.Points {
@@ -225,6 +226,7 @@ func curveFigure(title, what string, curves []separation.LayerCurve, layers []se
 			})
 		}
 		f.Series = append(f.Series, s)
+		limits = limits || s.Limit != nil
 	}
 	left := 0
 	for _, p := range curves[0].Points { // the other layers use the same samples
@@ -233,7 +235,7 @@ func curveFigure(title, what string, curves []separation.LayerCurve, layers []se
 	if left > 0 {
 		f.Note = text.Say("curve note", "left", left, "what", what)
 	}
-	return Shown{Figure: f, Caption: text.Say("curve caption", "what", what)}, nil
+	return Shown{Figure: f, Caption: text.Say("curve caption", "what", what, "limits", limits)}, nil
 }
 
 // limitOf is the estimate of D of a layer for N → ∞, or nil.

@@ -134,7 +134,7 @@ func TestAnalysisWithoutImages(t *testing.T) {
 	for i := range a.Study.Walk.Phi[0] {
 		a.Study.Walk.Phi[0][i] = separation.Float(math.NaN())
 	}
-	contains(t, analysisHTML(t, a), "Single ascents are not shown: nothing to draw")
+	contains(t, analysisHTML(t, a), "Single ascents are not shown: there is nothing to draw")
 }
 
 // The sentences of the summary say what the numbers are.

@@ -346,7 +346,7 @@ func TestPageErrors(t *testing.T) {
 		{`verdict "maybe"`, Table{Columns: make([]Column, 1), Rows: []Row{{[]string{""}, "maybe", "", ""}}}},
 		{"100,001 cells", Table{Columns: make([]Column, 1), Rows: make([]Row, 100_001)}},
 		{"figure 1 is nil", Figures{{}}},
-		{`figure "w": nothing to draw`, Figures{{Figure: plot.Weights{Title: "w"}}}},
+		{`figure "w": there is nothing to draw`, Figures{{Figure: plot.Weights{Title: "w"}}}},
 		{"more than 300 figures", Figures(make([]Shown, 1)).repeat(301)},
 		{"nothing to draw", Walk{Rows: 1, Cols: 1}},
 		{"images of 0 x 0", Walk{}},

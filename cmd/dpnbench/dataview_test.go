@@ -51,7 +51,7 @@ func TestDataView(t *testing.T) {
 	fails(t, []string{"data", "info", "iris.csv", "--mosaic", "x.txt"}, "--mosaic x.txt: expected the name")
 	fails(t, []string{"data", "info", "iris.csv", "--label", "colour"}, "iris.csv", `"colour"`)
 	fails(t, []string{"data", "convert", "iris.csv", "--out", "iris.txt"}, "--out iris.txt")
-	fails(t, []string{"data", "convert", "iris.csv"}, "--out")
+	fails(t, []string{"data", "convert", "iris.csv"}, "--out: expected the name")
 	fails(t, []string{"data", "info", "none"}, "none")
 
 	succeed(t, "data", "convert", "set", "--out", "set.npz")

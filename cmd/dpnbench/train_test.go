@@ -148,7 +148,7 @@ func TestPath(t *testing.T) {
 	}
 	if r.Validation == nil || !reflect.DeepEqual(kept.ByClass, r.Validation.ByClass) ||
 		len(kept.ByClass.Classes) != 10 || !strings.Contains(text, "predicted 0") ||
-		!strings.Contains(text, "! fewer than 10 validation images of class 0 (2)") {
+		!strings.Contains(text, "! fewer than 10 validation images of classes 0 (2), 1 (2)") {
 		t.Errorf("accuracy by class: eval %+v and %q, training %+v", kept.ByClass, text, r.Validation)
 	}
 

@@ -276,11 +276,10 @@ func (u *uncertainty) print(found report.Uncertainty) {
 	s := found.Study
 	u.printf("%s of %s, accuracy %.2f%%\n", format.Count(s.Samples, found.Model.Shape.Sample()), found.Data,
 		100*s.Accuracy)
-	u.scores(s, "AUROC (95% interval)", func(d study.ScoreDetection) string {
-		return fmt.Sprintf("%s (%.3f–%.3f)", format.Number(d.AUROC, 3), d.AUROCCI[0], d.AUROCCI[1])
-	})
-	u.scores(s, "FPR (95% interval)", func(d study.ScoreDetection) string { // as the sentences below the tables print it
-		return fmt.Sprintf("%s (%.1f–%.1f)", format.Percent(d.FPR, 1), 100*d.FPRCI[0], 100*d.FPRCI[1])
+	// Intervals are on the page: they are skewed, and do not fit beside six columns.
+	u.scores(s, "AUROC", func(d study.ScoreDetection) string { return format.Number(d.AUROC, 3) })
+	u.scores(s, "FPR", func(d study.ScoreDetection) string { // as the sentences below the tables print it
+		return format.Percent(d.FPR, 1)
 	})
 	rows := [][]string{{"calibration", "ECE", "by chance", "confidence", "accuracy", "NLL"}}
 	c := s.Calibration

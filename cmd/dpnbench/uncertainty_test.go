@@ -106,9 +106,7 @@ func TestUncertainty(t *testing.T) {
 	var cells []string
 	for _, line := range strings.Split(table, "\n") {
 		if f := strings.Fields(line); len(f) > 2 && f[0] == advised && cells == nil {
-			for i := 1; i < len(f); i += 2 {
-				cells = append(cells, f[i])
-			}
+			cells = f[1:]
 		}
 	}
 	accepted := strings.Split(sentence, ", ")

@@ -173,6 +173,9 @@ func OfClasses(what string, classes []string) []string {
 		classes = append(classes[:most:most], fmt.Sprintf("and %d more", more))
 	}
 	of := " of class "
+	if len(classes) > 1 {
+		of = " of classes "
+	}
 	if Named(classes[0]) == classes[0] {
 		of = " of "
 	}

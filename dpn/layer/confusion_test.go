@@ -47,7 +47,7 @@ func TestByClass(t *testing.T) {
 		t.Errorf("%s, %v", text, err)
 	}
 	none := of(2).ByClass([]string{"0", "1"})
-	if none.Lowest() != nil || none.Balanced != 0 || none.Uneven() || none.Gaps("row") != "no row of class 0, 1" {
+	if none.Lowest() != nil || none.Balanced != 0 || none.Uneven() || none.Gaps("row") != "no row of classes 0, 1" {
 		t.Errorf("no rows: %+v", none)
 	}
 }
@@ -58,7 +58,7 @@ func TestClassNames(t *testing.T) {
 	if r.Classes[0].Label() != "cat" || r.Classes[1].Name != "" || r.Classes[1].Label() != "1" {
 		t.Errorf("%+v", r.Classes)
 	}
-	if got := r.Gaps("image"); got != "fewer than 10 images of class cat (3), 1 (2)" {
+	if got := r.Gaps("image"); got != "fewer than 10 images of classes cat (3), 1 (2)" {
 		t.Error(got)
 	}
 	r = of(2, [3]int{0, 1, 3}, [3]int{1, 1, 2}).ByClass([]string{"class 0", "Class one"})
@@ -95,7 +95,7 @@ func TestUneven(t *testing.T) {
 		}
 	}
 	if got := OfClasses("none", []string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11"}); got[0] !=
-		"none of class 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, and 2 more" {
+		"none of classes 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, and 2 more" {
 		t.Error(got)
 	}
 }

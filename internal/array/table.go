@@ -58,7 +58,11 @@ func ReadTable(file string, r io.Reader, o TableOptions) (*Table, error) {
 		b.texts = nil
 	}
 	if t.Rows == 0 {
-		return nil, fmt.Errorf("%s: expected lines of numbers", file)
+		below := ""
+		if t.Names != nil {
+			below = " below the header"
+		}
+		return nil, fmt.Errorf("%s: expected lines of numbers%s", file, below)
 	}
 	return t, nil
 }

@@ -109,7 +109,7 @@ func TestTableErrors(t *testing.T) {
 	z.Close()
 	for _, c := range []struct{ text, want string }{
 		{"", "x.csv: expected lines of numbers"},
-		{"a,b,k\n", "expected lines of numbers"},
+		{"a,b,k\n", "expected lines of numbers below the header"},
 		{"a,a,k\n1,2,x\n", `line 1: columns 1 and 2 are both called "a"`},
 		{"a,b,k\n1,2,x\n\n1,2\n", "line 4: 2 cells, expected 3"},
 		{"a,b,k\n1,2,x,4\n", "line 2: more than 3 cells"},

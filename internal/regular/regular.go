@@ -20,6 +20,9 @@ func Open(path string) (*os.File, int64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
+	if info.IsDir() {
+		return nil, 0, &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("%w but a folder", ErrNot)}
+	}
 	if !info.Mode().IsRegular() {
 		return nil, 0, &fs.PathError{Op: "open", Path: path, Err: ErrNot}
 	}
