@@ -193,7 +193,7 @@ func TestAnalysisSummary(t *testing.T) {
 			"The classes have 20 to 200 images, so the accuracy of 100.0% says little about the smaller ones; the " +
 			"balanced accuracy is 100.0%.", ""},
 		{layer.Confusion{{4, 2}, {0, 8}}, "taken for 1, in 2 of the 2 misclassified", "Fewer than 10 test images of " +
-			"class 0 (6), 1 (8)."},
+			"classes 0 (6), 1 (8)."},
 	} {
 		by, wrong, all := outcomes(c.confusion), 0, 0
 		for _, s := range by.Classes {
