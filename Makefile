@@ -1,5 +1,5 @@
-# Short forms of go commands. They need only Go, except that test-arm64, test-machines and
-# test-avx512 need emulators, and test-race a C compiler.
+# Short forms of go commands. They need only Go, unless they say what else: emulators, MPI, a C
+# compiler, Chromium or Python.
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-mpi test-race test-arm64 test-machines test-noavx test-avx2 test-s390x test-avx512 soak fuzz check bench peers data-table lint vet-all man gallery recording release clean

@@ -12,7 +12,7 @@
 // Set.PerClass selects equally many of each class, and WriteNPY writes arrays for NumPy.
 //
 // A Corruption adds noise, occlusion, blur and so on to images, with a severity:
-// Corruption.Grey returns selected images of a Set as float32 grey levels. CorruptionKinds
+// Corruption.Floats returns selected images of a Set as float32 levels. CorruptionKinds
 // lists the kinds.
 //
 // To add a corruption: a method of corruptor in corrupt.go, its row in corruptionKinds, and the

@@ -98,7 +98,7 @@ type Config struct {
 	ValData  string `toml:"val-data" json:"val_data"`
 	Seed     uint64 `toml:"seed" json:"seed"`
 
-	// The images it was trained on, for the record (package dataset opens them). Sizes of 0: all.
+	// The images it was trained on, for the record (package dataset/source opens them). Sizes of 0: all.
 	// DataSeed decides the built-in digits.
 	Data      string `toml:"data" json:"data"`
 	TrainSize int    `toml:"train-size" json:"train_size"`

@@ -1,4 +1,4 @@
-// Package dpn is the Denoising Potential Network: an extractor turns pixels into features, n
+// Package dpn is the Denoising Potential Network: an extractor turns a sample into features, n
 // steps of gradient ascent move the features uphill on a learned potential, and a linear
 // classifier labels the points where they end.
 //

@@ -15,7 +15,7 @@ import (
 const (
 	InitKMeans      = "kmeans"       // k-means on all features (KMeans)
 	InitClasswise   = "classwise"    // k-means in each class (ClassKMeans)
-	InitSamples     = "samples"      // features drawn at random (Samples)
+	InitSamples     = "samples"      // features drawn at random (DrawCentres)
 	InitEM          = "em"           // expectation and maximisation from k-means (Potential.EM)
 	InitEMClasswise = "em-classwise" // the same from k-means in each class
 )

@@ -125,7 +125,7 @@ func (m *Model) Params() []*Param {
 // Potential returns the energy landscape.
 func (m *Model) Potential() *potential.Potential { return m.potential }
 
-// Extractor returns the layers from pixels to features; none if the pixels are the features.
+// Extractor returns the layers from samples to features; none if samples are the features.
 func (m *Model) Extractor() layer.Stack { return m.extractor }
 
 // Dim returns the number of features.

@@ -153,11 +153,11 @@ func (s *Trainer) prepare(comm mpi.Comm) (pieces int) {
 	return s.m.Config.Shards
 }
 
-// Update makes one update of every parameter on the images at[0], at[1], ... of set, at most
+// Update makes one update of every parameter on the samples at[0], at[1], ... of set, at most
 // Config.Batch of them; rate multiplies the learning rates. It returns the mean loss before the
 // update, all terms included. If the loss or the gradient is not finite it changes nothing and
 // returns a *NotFiniteError. With Config.Gradient "detached" only the classifier learns. With
-// Config.NoiseMax the first half of the images gets noise.
+// Config.NoiseMax the first half of the samples gets noise.
 func (s *Trainer) Update(set *dataset.Set, at []int32, rate float64) (loss float64, err error) {
 	s.profile.begin()
 	if loss, err = s.gradients(whole(set, at)); err != nil {

@@ -4,8 +4,8 @@ import "math"
 
 // LaneGroups says how components lie beside each other, one to a lane, for the step of a single row: in
 // groups of sixteen where registers are so wide, then of eight, the last one of four if that is enough.
-// Nine are worth a group of sixteen: of eight and four beside each other there are three quarters more
-// multiply-adds, which on units of half that width are an eighth less work (by count; not timed).
+// From nine components on, one group of sixteen is used: groups of eight and four take 1.75 times as many
+// multiply-adds. (On units of half that width they would be an eighth less work; by count, not timed.)
 type LaneGroups struct{ sixteens, eights, fours int }
 
 // LaneGroups returns that of components with d features: of many features, sixteen would be a long call.

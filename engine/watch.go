@@ -12,8 +12,8 @@ func (e *Engine) Watch(clock func() time.Duration, begin func()) {
 }
 
 // Watched returns what the threads have measured so far: how long the jobs that they share took, and how long all
-// threads together ran tasks of these. With W the first and T threads, they waited for T W less the second. It is for
-// the goroutine that calls the engine, between two jobs.
+// threads together ran tasks of these. T threads waited for T*wall - busy in all. It is for the goroutine that calls
+// the engine, between two jobs.
 func (e *Engine) Watched() (wall, busy time.Duration) {
 	for i := range e.pool.tickets {
 		busy += e.pool.tickets[i].busy

@@ -10,7 +10,7 @@ import (
 	"dpnbench/internal/linalg"
 )
 
-// MeasureCentreMoves is how far training has moved the centres of the potential.
+// CentreMoves says how far training has moved the centres of the potential.
 type CentreMoves struct {
 	Initial engine.Matrix `json:"-"` // k x d, where Init placed them
 	Final   engine.Matrix `json:"-"` // k x d, where they are

@@ -50,7 +50,7 @@ func ConfidenceScores() []ConfidenceScore {
 	return append([]ConfidenceScore(nil), confidenceScores...)
 }
 
-// MeasureConfidence holds the scores of n images.
+// Confidence holds the scores of n images.
 type Confidence struct {
 	// Values are the scores, one slice of n numbers for each of ConfidenceScores. Where an
 	// ascent leaves the range of float32, what comes after it may be NaN.

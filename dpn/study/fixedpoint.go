@@ -16,7 +16,7 @@ import (
 	"dpnbench/internal/parallel"
 )
 
-// FindFixedPoints says where the ascents of a set of images end if they continue until they
+// FixedPoints says where the ascents of a set of images end if they continue until they
 // converge.
 type FixedPoints struct {
 	Samples   int     `json:"samples"`

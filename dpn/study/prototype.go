@@ -11,7 +11,7 @@ import (
 	"dpnbench/engine"
 )
 
-// NewPrototypes reads the class of an image without a classifier, and without a kernel: it
+// Prototypes classify an image without the classifier, and without a kernel: its class
 // is the label of the component that is most responsible for the image's features,
 // where they are at first or after some ascent steps.
 type Prototypes struct {

@@ -26,7 +26,7 @@ type Rise struct {
 	NotFinite int `json:"not_finite"` // where either is infinite or NaN: the ascent has left the range of float32
 
 	Share       float64 `json:"share"`        // of the pairs, Rises and Rounded
-	StrictShare float64 `json:"strict_share"` // SweepRises alone
+	StrictShare float64 `json:"strict_share"` // Rises alone
 
 	LargestFall float64 `json:"largest_fall"` // of phi in one step, among finite pairs; 0: it never falls
 	FallStep    int     `json:"fall_step"`    // the step t (from 0) and

@@ -11,7 +11,7 @@ import (
 	"dpnbench/engine"
 )
 
-// Run is all that is measured of one model: how it separates classes, what its landscape
+// Study is all that is measured of one model: how it separates classes, what its landscape
 // looks like and how single images go through it.
 type Study struct {
 	Analysis
@@ -57,7 +57,7 @@ const (
 	fixedSteps    = 500 // after which an image counts as not converged
 )
 
-// StudyOptions are the settings of Study. The zero value is ready to use.
+// StudyOptions are the settings of Run. The zero value is ready to use.
 type StudyOptions struct {
 	AnalyzeOptions
 	// Train, unless nil, are the training images that Fit was given. Without them, and

@@ -11,7 +11,7 @@ import (
 	"dpnbench/internal/linalg"
 )
 
-// TraceImages is the way of some images through the landscape, x_0 to x_n.
+// Trace is the path of some images through the landscape, x_0 to x_n.
 type Trace struct {
 	Steps   int     `json:"steps"` // n
 	Samples int     `json:"samples"`

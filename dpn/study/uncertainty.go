@@ -149,7 +149,7 @@ func unknownVectors(s *dataset.Set, seed uint64, first int) []Unknown {
 // mostChoosing is how many images of each unknown set there are for the choice of scores.
 const mostChoosing = 2000
 
-// UncertaintyOptions are the settings of StudyUncertainty. The zero value is ready to use.
+// UncertaintyOptions are the settings of MeasureUncertainty. The zero value is ready to use.
 type UncertaintyOptions struct {
 	Seed uint64 // of the noise
 	// Validation, unless nil, are images that the model was not trained on (those of
@@ -221,7 +221,7 @@ func MeasureUncertainty(ctx context.Context, e *engine.Engine, m *dpn.Model, s *
 	return out, err
 }
 
-// uncertaintyStudy is one run of StudyUncertainty.
+// uncertaintyStudy is one run of MeasureUncertainty.
 type uncertaintyStudy struct {
 	ctx       context.Context
 	m         *dpn.Model

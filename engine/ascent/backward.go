@@ -19,8 +19,8 @@ import (
 //	N_i = r_i U + t_i D_i                                  dmu_i += colsum(N_i) P_i
 //	V -= sum_i N_i P_i       dc_i += sum(t_i)              dalpha += sum(sum_j r_j s_j)/alpha
 //
-// and dA_i = A_i (dP_i + dP_i^T), of a tied mixture dA = A sum_i (dP_i + dP_i^T). (The last term of the second
-// line is sum(V * grad phi), because grad phi = -sum_i r_i G_i.) If fewer than d/3 rows of all steps have r_i
+// and dA_i = A_i (dP_i + dP_i^T), of a tied mixture dA = A sum_i (dP_i + dP_i^T). (The sum in dalpha is
+// sum(V * grad phi), because grad phi = -sum_i r_i G_i.) If fewer than d/3 rows of all steps have r_i
 // above 0, dP_i is not made: dA_i = (A_i W_i^T) D_i + (A_i D_i^T) W_i over these rows.
 //
 // The gradient is exact up to float32 rounding, with one approximation within it: if component i alone counts

@@ -36,7 +36,7 @@ type threadMemory struct {
 	begun    []bool    // rows whose sums have begun
 	step     stepBlock // of the dense route
 	block    blockWork // of the sparse one
-	reversed bool      // the direction in which multiplyPrecision has read P_i the last time
+	reversed bool      // the direction in which dense.multiply last read P_i
 	places   []int32   // where the rows of a matrix begin
 }
 

@@ -140,8 +140,7 @@ func eigenvectors(a []float64, n int) (values, vectors []float64) {
 	return values, vectors
 }
 
-// singleRun is the steps [from, to) of a row with a single component; from there on its steps are taken one by
-// one.
+// singleRun is the steps [from, to) of a row with a single component; steps from to on are taken one by one.
 type singleRun struct{ component, from, to int32 }
 
 // covers reports whether step t of component i belongs to the run.
@@ -163,7 +162,7 @@ func (r singleRun) segments(do func(a, n int) bool) int32 {
 	return int32(a)
 }
 
-// findRuns notes the runs of all rows by the responsibilities, or that there are none.
+// findRuns sets the run of each row, by its responsibilities: of component -1 if it has none.
 func (g *Gradient) findRuns(tr *Trajectory, wanted bool) {
 	engine.Grow(&g.runs, tr.Rows)
 	for b := range g.runs {

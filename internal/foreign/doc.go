@@ -1,5 +1,5 @@
 // Package foreign calls kernels in shared libraries, in processes of their own, for package check and for the
-// benchmark. It needs cgo and the build tag foreign, because nothing else in this module needs a C compiler:
+// benchmark. It needs cgo, a C compiler and the build tag foreign:
 //
 //	CGO_ENABLED=1 go build -tags foreign ./cmd/dpnbench
 //

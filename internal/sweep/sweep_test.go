@@ -246,7 +246,8 @@ func TestPage(t *testing.T) {
 	text = regexp.MustCompile(`<span class="word">([^<]*)</span>`).ReplaceAllString(text, "$1")
 	for _, want := range []string{"Sweep of components, form, lr on digits",
 		"Best of 36 settings: components 5, form full, lr 0.01", "the two may be equally good",
-		"91.00% of 1,000 test samples", "1 of 108 runs failed. Run 107 (components 10, form diag, lr 1, seed 3): the loss is not finite.",
+		"91.00% of 1,000 test samples",
+		"1 of 108 runs failed. Run 107 (components 10, form diag, lr 1, seed 3): the loss is not finite.",
 		"dpnbench train --preset compact --contrast=true --components 5 --form full --lr 0.01 --seed 1 " +
 			"--overwrite --out "} {
 		if !strings.Contains(text, want) {

@@ -1,5 +1,5 @@
 // Package stream numbers the streams of random numbers that a network draws under one seed
-// (engine.NewRand), one for each use. Files of trained weights depend on these numbers.
+// (num.NewRand), one for each use. Files of trained weights depend on these numbers.
 package stream
 
 // The streams. Those with a further number have a range of their own: the number is added.
