@@ -42,8 +42,7 @@ type Epoch struct {
 // or of all its rows there if they climb together. It depends on the route and on the number of ranks, as times do and
 // no other figure.
 type AscentCost struct {
-	Route      string `json:"route"`      // dense or sparse
-	Precisions int    `json:"precisions"` // full P_i that were made for it
+	Route string `json:"route"` // dense or sparse
 	// share of the pairs (image, component) skipped, over all steps
 	Saved float64           `json:"saved"`
 	Steps []ascent.StepWork `json:"steps,omitempty"` // of the sparse route, for each step and an image
@@ -52,7 +51,7 @@ type AscentCost struct {
 // cost returns what the last ascent of m has cost.
 func cost(m *Model) *AscentCost {
 	w := m.potential.Work()
-	return &AscentCost{w.Route.String(), w.Precisions, w.Saved(), w.PerRow()}
+	return &AscentCost{w.Route.String(), w.Saved(), w.PerRow()}
 }
 
 // epoch makes one pass over the training images in a new random order, or the rest of one that was

@@ -82,7 +82,6 @@ type drawing struct {
 	width, height vg.Length
 	body          vg.Length // height that draw needs; 0: what height leaves
 	title, note   string
-	alt           string // what screen readers read after the title
 	keys          []key
 	draw          func(c draw.Canvas)
 }

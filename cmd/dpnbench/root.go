@@ -105,7 +105,7 @@ func (a *app) command() *cobra.Command {
 		return fmt.Errorf("%w (see %q)", flagProblem(err), c.CommandPath()+" --help")
 	})
 	ascending := []*cobra.Command{
-		demoCommand(a), infoCommand(a), trainCommand(a), sweepCommand(a), evalCommand(a), predictCommand(a),
+		demoCommand(a), trainCommand(a), sweepCommand(a), evalCommand(a), predictCommand(a),
 		analyzeCommand(a), uncertaintyCommand(a), sampleCommand(a), denoiseCommand(a), reproduceCommand(a),
 	}
 	for _, c := range ascending {
@@ -113,7 +113,7 @@ func (a *app) command() *cobra.Command {
 			"(the ones that matter) or auto (the faster one); same bits (also DPN_ROUTE; default auto)")
 	}
 	root.AddCommand(ascending...)
-	root.AddCommand(separationCommand(a), dataCommand(a), exportCommand(a), importCommand(a))
+	root.AddCommand(infoCommand(a), separationCommand(a), dataCommand(a), exportCommand(a), importCommand(a))
 	root.AddCommand(checkCommand(a), benchCommand(a)) // they choose routes themselves
 	root.AddCommand(versionCommand(a), presetsTopic(a.helpColumns()))
 	helpCommand(root)

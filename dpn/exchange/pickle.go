@@ -29,7 +29,6 @@ type operand int
 
 const (
 	none    operand = 0
-	line    operand = -1 // up to the end of the line
 	lines   operand = -2
 	string1 operand = -3 // a length of 1, 4 or 8 bytes, and so many bytes
 	string4 operand = -4

@@ -20,8 +20,7 @@ const (
 // Form describes a form of the precisions. A new form is an entry of forms and a file with
 // the methods of the interface form.
 type Form struct {
-	Name    string
-	Formula string // of P_i; s0 is Settings.Scale, eps Settings.Eps, r Settings.Rank
+	Name string
 
 	Ranked   bool // it has the setting Rank
 	Eps      bool // and the setting Eps
@@ -42,30 +41,29 @@ type Tensor struct {
 // forms lists them in the order of help texts.
 var forms = []Form{
 	{
-		Name: FormFull, Formula: "A_i^T A_i", Dense: true, Scatters: true,
+		Name: FormFull, Dense: true, Scatters: true,
 		tensors: func(k, d, r int) []Tensor { return []Tensor{{prefix + "A", []int{k, d, d}}} },
 		make:    newDenseForm,
 	},
 	{
-		Name: FormDiag, Formula: "s0^2 diag(exp(2 l_i))",
+		Name:    FormDiag,
 		tensors: func(k, d, r int) []Tensor { return []Tensor{{prefix + "l", []int{k, d}}} },
 		make:    newLowRankForm,
 	},
 	{
-		Name: FormLowRank, Formula: "s0^2 (diag(exp(2 l_i)) + R_i^T R_i), R_i r x d", Ranked: true, Scatters: true,
+		Name: FormLowRank, Ranked: true, Scatters: true,
 		tensors: func(k, d, r int) []Tensor {
 			return []Tensor{{prefix + "l", []int{k, d}}, {prefix + "R", []int{k, r, d}}}
 		},
 		make: newLowRankForm,
 	},
 	{
-		Name: FormFlat, Formula: "s0^2 (I - (1-eps) U_i^T U_i), U_i r x d with orthonormal rows", Ranked: true,
-		Eps:     true,
+		Name: FormFlat, Ranked: true, Eps: true,
 		tensors: func(k, d, r int) []Tensor { return []Tensor{{prefix + "U", []int{k, r, d}}} },
 		make:    newFlatForm,
 	},
 	{
-		Name: FormTied, Formula: "A^T A, the same for all components", Dense: true, Shared: true, Scatters: true,
+		Name: FormTied, Dense: true, Shared: true, Scatters: true,
 		tensors: func(k, d, r int) []Tensor { return []Tensor{{prefix + "A", []int{d, d}}} },
 		make:    newDenseForm,
 	},

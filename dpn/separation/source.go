@@ -215,8 +215,8 @@ func finite(x []float64, dim, from int) error {
 			if !math.IsNaN(v) && !math.IsInf(v, 0) {
 				expected = fmt.Sprintf("every feature must be at most %g", largestFeature)
 			}
-			return fmt.Errorf("separation: feature at row %d, column %d is %v (counted from 0): %s", from+i/dim, i%dim, v,
-				expected)
+			return fmt.Errorf("separation: feature at row %d, column %d is %v (counted from 0): %s",
+				from+i/dim, i%dim, v, expected)
 		}
 	}
 	return nil

@@ -96,13 +96,6 @@ func (j *factorsJob) Run(worker *engine.Worker, task int) {
 
 func (p *dense) packedBy(e *engine.Engine) bool { return p.p[0].PackedBy(e) }
 
-func (p *dense) made() int {
-	if p.a == nil {
-		return 0
-	}
-	return len(p.p)
-}
-
 func (p *dense) plan(e *engine.Engine, rows, steps int, ends bool) Plan {
 	t := &p.triangles
 	return planDense(e, rows, p.m.K, p.m.D, steps, ends && !p.tied() && (t.symmetric || !t.packed))

@@ -54,7 +54,6 @@ func (m *Mixture) ascend(e *engine.Engine, in *ascentJob, backward bool) {
 		job.x, job.plan = x, m.precision.plan(e, x.Rows, in.steps, in.tr == nil)
 		m.run(e, job)
 	}
-	m.work.Precisions = m.precision.made()
 	if target.CS != 1 {
 		engine.CopyMatrix(target, x)
 	}

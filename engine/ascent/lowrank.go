@@ -202,7 +202,6 @@ func repeated(x []float32, n int) engine.Matrix {
 }
 
 func (l *lowRank) packedBy(e *engine.Engine) bool { return l.tier == e.Tier() }
-func (l *lowRank) made() int                      { return 0 }
 
 func (l *lowRank) plan(e *engine.Engine, rows, steps int, _ bool) Plan {
 	p := newPlan(e, l.flops(rows, steps), 8*float64(l.stackedRows()+l.m.K)*float64(l.m.D))

@@ -8,8 +8,6 @@ import "dpnbench/engine"
 type precision interface {
 	// packedBy reports whether the precisions were set by an engine of the tier of e.
 	packedBy(e *engine.Engine) bool
-	// made returns how many P_i the last SetFactors has made.
-	made() int
 
 	// plan returns how an ascent would be shared. With ends, nothing but its ends is asked for.
 	plan(e *engine.Engine, rows, steps int, ends bool) Plan

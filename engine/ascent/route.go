@@ -46,7 +46,6 @@ func ParseRoute(s string) (Route, error) {
 type Work struct {
 	Route                   Route // DenseRoute or SparseRoute
 	Rows, Components, Steps int
-	Precisions              int // P_i made of A_i since SetFactors
 
 	Active    []atomic.Int64 // pairs whose responsibility is not 0
 	Evaluated []atomic.Int64 // pairs whose q_i was computed
@@ -58,7 +57,7 @@ type Work struct {
 }
 
 func (w *Work) reset(route Route, rows, k, steps int) {
-	w.Route, w.Rows, w.Components, w.Steps, w.Precisions, w.FactorFlop = route, rows, k, steps, 0, 0
+	w.Route, w.Rows, w.Components, w.Steps, w.FactorFlop = route, rows, k, steps, 0
 	if route == DenseRoute {
 		steps = 0
 	}

@@ -224,6 +224,7 @@ func TestFactorFlop(t *testing.T) {
 			}
 		}
 		m, g := NewMixture(2, c.d, mu, make([]float32, 2)), NewGradient(2, c.d)
+		m.Route = c.route
 		m.SetFactors(e, a)
 		x, v := engine.NewMatrix(c.rows, c.d), engine.NewMatrix(c.rows, c.d)
 		num.NewRand(2, 1).Normal(x.Data)

@@ -10,7 +10,6 @@ import (
 // execution is one run of a template.
 type execution struct {
 	set       *Set
-	tree      *parse.Tree
 	out       strings.Builder
 	variables []variable // innermost last
 }

@@ -83,7 +83,7 @@ func (s *Set) Execute(name string, data any) (text string, err error) {
 	if tree == nil {
 		return "", fmt.Errorf("no template %q among %q", name, slices.Sorted(maps.Keys(s.trees)))
 	}
-	e := &execution{set: s, tree: tree, variables: []variable{{"$", reflect.ValueOf(data)}}}
+	e := &execution{set: s, variables: []variable{{"$", reflect.ValueOf(data)}}}
 	defer func() {
 		if v := recover(); v != nil {
 			mistake, ok := v.(mistake)
