@@ -32,7 +32,7 @@ func TestCompletion(t *testing.T) {
 		{"train --extractor", "c", "conv conv3 :4"},
 		{"train --gradient", "", "exact detached :4"},
 		{"export --format", "o", "onnx :4"},
-		{"info --route", "", "auto dense sparse :4"},
+		{"train --route", "", "auto dense sparse :4"},
 		{"data info --channels", "", "grey rgb :4"},
 		{"sample --method", "", "exact mala ula :4"},
 		{"help", "prese", "presets The presets of train and their settings :4"},
