@@ -88,7 +88,7 @@ bench: build ## run all benchmarks (some minutes), write bench.json and bench.ht
 peers: ## compare with OpenBLAS, gonum, PyTorch and scikit-learn (bench/peers); ARGS=-quick for a short run
 	go run $$(pkg-config --exists openblas 2>/dev/null && echo -tags openblas) ./bench/peers $(ARGS)
 
-data-table: build ## train on MNIST, Fashion-MNIST (DATA=FOLDER) and small tables in all formats, write docs/data.md
+data-table: build ## train on MNIST, Fashion-MNIST (DATA=FOLDER) and small tables in all formats, write docs/data.md (needs python3 with scikit-learn)
 	go run ./internal/datatable $(if $(DATA),-data $(DATA)) $(ARGS)
 
 # lint vets the packages with files for single systems on the systems that differ most: other

@@ -478,6 +478,22 @@ func TestPercentClock(t *testing.T) {
 	}
 }
 
+// TestClocks: a clock that was interrupted is neither the lowest nor the highest.
+func TestClocks(t *testing.T) {
+	hz := []float64{3e9, 3.1e9, 1e9, 3e9, 3.2e9, 3e9, 3e9, 3e9, 3e9, 3.1e9, 3e9, 9e9}
+	want := Clocks{3e9, 3e9, 3.2e9}
+	if c := clocksOf(hz); c != want || hz[2] != 1e9 {
+		t.Errorf("%v of %v, expected %v", c, hz, want)
+	}
+	r := (&runner{plan: &plan{}, clocks: hz}).report(sysinfo.Usage{}, nil, false)
+	if r.Clock != want {
+		t.Errorf("reported %v, expected %v", r.Clock, want)
+	}
+	if c := clocksOf([]float64{2e9}); c != (Clocks{2e9, 2e9, 2e9}) {
+		t.Errorf("%v of one", c)
+	}
+}
+
 // TestCancelled checks that a cancelled run returns what it has, marked as partial.
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())

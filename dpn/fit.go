@@ -19,9 +19,9 @@ type FitOptions struct {
 	Resume bool   // go on from the state in Dir, which must be there
 
 	// The folder is saved after each epoch, unless the last save was a moment ago, and when training ends, also
-	// by its context. In the middle of an epoch it is saved after so many updates and after
-	// so much time since the last save; 0: not for this reason. A save that fails is a Warning in Log, and training
-	// goes on; the last one is tried twice.
+	// by its context. In the middle of an epoch it is saved after so many updates and after so much time since the
+	// last save; 0: not for this reason. A save that fails is a Warning in Log, and training goes on; the last one
+	// is tried twice.
 	CheckpointUpdates  int
 	CheckpointInterval time.Duration
 

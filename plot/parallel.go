@@ -175,9 +175,9 @@ func (p placedAxis) draw(c draw.Canvas) {
 	c.StrokeLine2(line, p.x, p.bottom, p.x, p.top)
 	label := style(tickSize, xfont.WeightNormal)
 	label.XAlign, label.YAlign = text.XRight, text.YCenter
-	side := vg.Length(-1) // of the axis, where its ticks are
+	side, room := vg.Length(-1), p.room // the side of the axis where its ticks are
 	if p.last {
-		side, label.XAlign = 1, text.XLeft
+		side, room, label.XAlign = 1, c.Max.X-p.x-gap, text.XLeft
 	}
 	height := label.FontExtents().Height
 	last := p.bottom - 2*height
@@ -188,7 +188,7 @@ func (p placedAxis) draw(c draw.Canvas) {
 		}
 		last = at
 		c.StrokeLine2(line, p.x+3*side, at, p.x, at)
-		for _, text := range fit(label, t.Label, p.room, 1) {
+		for _, text := range fit(label, t.Label, room, 1) {
 			if !p.last { // over the lines
 				c.SetColor(paper)
 				c.Fill(vg.Rectangle{Min: vg.Point{X: p.x - gap - label.Width(text), Y: at - height/2},

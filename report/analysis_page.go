@@ -323,8 +323,8 @@ func (a Analysis) stepsSentence() string {
 	return a.text().Say("steps do not follow", "fall", fall, "falls", falls, "fault", lawFault(law, falls == n))
 }
 
-// rises says whether the whole interval of rho is above 1.
-func rises(law *separation.Law) bool { return len(law.RhoCI) == 2 && law.RhoCI[0] > 1 }
+// aboveOne says whether the whole interval of rho is above 1.
+func aboveOne(law *separation.Law) bool { return len(law.RhoCI) == 2 && law.RhoCI[0] > 1 }
 
 // lawFault says why a law is not followed. falling is set if D falls at every step.
 func lawFault(law *separation.Law, falling bool) string {
@@ -336,7 +336,7 @@ func lawFault(law *separation.Law, falling bool) string {
 	case law.Shape() == separation.Concave:
 		return text.Say("fault downwards")
 	case len(law.RhoCI) != 2 || law.RhoCI[1] >= 1:
-		return text.Say("fault interval", "ci", law.RhoCI, "above", rises(law))
+		return text.Say("fault interval", "ci", law.RhoCI, "above", aboveOne(law))
 	}
 	return text.Say("fault scatter", "r", law.Pearson)
 }
@@ -471,7 +471,7 @@ func (l NamedLaw) reasoned() string {
 	case l.Law.Shape() == separation.Convex, l.Law.Shape() == separation.Concave:
 		return text.Say("law bends")
 	case len(l.Law.RhoCI) != 2 || l.Law.RhoCI[1] >= 1:
-		return text.Say("law may not fall", "above", rises(l.Law))
+		return text.Say("law may not fall", "above", aboveOne(l.Law))
 	}
 	return text.Say("law scatters")
 }

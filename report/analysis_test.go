@@ -13,6 +13,7 @@ import (
 	"dpnbench/dpn/separation"
 	"dpnbench/dpn/study"
 	"dpnbench/engine"
+	"dpnbench/plot"
 )
 
 // studied returns the analysis of a network that has its centres but has not learned.
@@ -103,6 +104,17 @@ func TestAnalysisPage(t *testing.T) {
 	a.Study.Curves[0].Points[0] = separation.CurvePoint{Samples: 32, Subsets: 2, LeftOut: 2, Mean: none, Std: none,
 		Least: none, Greatest: none, First: none, Limit: none}
 	contains(t, analysisHTML(t, a), "Subsets whose images all belong to one class have no D and are left out: 2.")
+	for _, limit := range []separation.Float{5, none} { // the caption names a dashed line where there is one
+		a.Study.Layers[0].FuzzinessLimit = &limit
+		s, err := a.curve()
+		if err != nil {
+			t.Fatal(err)
+		}
+		dashed := slices.ContainsFunc(s.Figure.(plot.Lines).Series, func(x plot.Series) bool { return x.Limit != nil })
+		if dashed != (limit == 5) || strings.Contains(s.Caption, "dashed") != dashed {
+			t.Errorf("limit %v, line drawn %v: caption %q", limit, dashed, s.Caption)
+		}
+	}
 }
 
 // What cannot be drawn is left out, and the page says why.
@@ -171,7 +183,7 @@ func TestAnalysisSummary(t *testing.T) {
 		{[]float64{16, 15, 13, 9, 4}, "but bends downwards"},
 		{[]float64{1, 2, 4, 8.1, 16},
 			"at none of the 4 ascent steps and does not follow the law of equi-separation: the 95% interval of the " +
-				"factor"},
+				"factor per step, 1.99 to 2.01, lies above 1."},
 		{[]float64{15.1, 15.09, 15.08, 15.07},
 			"The ascent hardly changes D: its 3 steps together multiply it by 0.9980."},
 		{[]float64{16, 8, 4, 2, 16}, "D falls at 3 of the 4"},

@@ -101,8 +101,7 @@ func (v *dataView) open(ctx context.Context, spec string) (*dataset.Data, error)
 
 func (v *dataView) convert(ctx context.Context, spec string) error {
 	if !strings.EqualFold(filepath.Ext(v.out), ".npz") {
-		return fmt.Errorf("%s: expected the name of an NPZ file, such as data.npz",
-			strings.TrimSpace("--out "+v.out))
+		return fmt.Errorf("%s: expected the name of an NPZ file, such as data.npz", strings.TrimSpace("--out "+v.out))
 	}
 	files := v.files()
 	files.Input("of "+spec, source.InputFiles(spec)...)

@@ -280,7 +280,7 @@ func TestSeparationNamesFiles(t *testing.T) {
 		want string
 	}{
 		{[]string{"--features", in("x.npy") + "," + in("bad.npy")}, "--features " + in("bad.npy") + ": separation: " +
-			"feature at row 5, column 1 is NaN (counted from 0)"},
+			"feature at row 5, column 1 is NaN: every feature must be finite (rows and columns count from 0)"},
 		{[]string{"--features", in("x.npy"), "--test-features", in("bad.npy"), "--test-labels", in("y.csv")},
 			"--test-features " + in("bad.npy") + ": separation: feature at row 5"},
 		{[]string{"--features", in("x.npy"), "--classifier", in("badw.npy")}, "--classifier " + in("badw.npy") + ": "},

@@ -23,7 +23,7 @@ const mostImageFile = 1 << 28
 type imageFile struct {
 	path, name, class string // path is for errors if there is content
 	content           []byte
-	other             bool // no image by its name
+	misnamed          bool // its name is not that of an image
 }
 
 // isImage says whether a file is an image by its name.
@@ -105,8 +105,9 @@ func (p *part) colour() {
 	}
 }
 
-// imagesIn returns the files of a folder, images or not, in the order of their names, whatever the folders of their
-// classes: so the first of them are of all classes, if files are numbered. path may be a file.
+// imagesIn returns the files of a folder, in the order of their names, whatever the folders of their classes: so the
+// first of them are of all classes, if files are numbered. path may be a file. Reading refuses those that are no
+// images, also by their names, so that all bad files of a folder are counted together.
 func imagesIn(path string) ([]imageFile, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -143,12 +144,12 @@ func imagesIn(path string) ([]imageFile, error) {
 		if !nested {
 			class = ""
 		}
-		other := !isImage(file)
-		if !other {
+		image := isImage(file)
+		if image {
 			in[class]++
 			images++
 		}
-		files = append(files, imageFile{path: file, name: e.Name(), class: class, other: other})
+		files = append(files, imageFile{path: file, name: e.Name(), class: class, misnamed: !image})
 		return nil
 	})
 	if err != nil {
@@ -163,7 +164,7 @@ func imagesIn(path string) ([]imageFile, error) {
 			return nil, fmt.Errorf("folder %s: expected images of the class %q", filepath.Join(path, class), class)
 		}
 		if class != "" && in[""] > 0 {
-			first := slices.IndexFunc(files, func(f imageFile) bool { return f.class == "" && !f.other })
+			first := slices.IndexFunc(files, func(f imageFile) bool { return f.class == "" && !f.misnamed })
 			return nil, fmt.Errorf("folder %s: %s lies beside folders of classes, expected in one of the folders", path,
 				files[first].path)
 		}
@@ -315,7 +316,7 @@ func together(dir string, files []imageFile, images []*decoded) (*part, error) {
 
 // read reads one image in the size and channels of opt.
 func (f *imageFile) read(opt Options) (*decoded, error) {
-	if f.other {
+	if f.misnamed {
 		return nil, errors.New("expected an image (.png, .jpg, .gif, .bmp, .webp)")
 	}
 	if f.content == nil {

@@ -29,7 +29,7 @@ type operand int
 
 const (
 	none    operand = 0
-	lines   operand = -2
+	lines   operand = -2 // so many lines
 	string1 operand = -3 // a length of 1, 4 or 8 bytes, and so many bytes
 	string4 operand = -4
 	string8 operand = -5

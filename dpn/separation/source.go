@@ -215,7 +215,7 @@ func finite(x []float64, dim, from int) error {
 			if !math.IsNaN(v) && !math.IsInf(v, 0) {
 				expected = fmt.Sprintf("every feature must be at most %g", largestFeature)
 			}
-			return fmt.Errorf("separation: feature at row %d, column %d is %v (counted from 0): %s",
+			return fmt.Errorf("separation: feature at row %d, column %d is %v: %s (rows and columns count from 0)",
 				from+i/dim, i%dim, v, expected)
 		}
 	}

@@ -20,24 +20,32 @@ func Open(path string) (*os.File, int64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	if info.IsDir() {
-		return nil, 0, &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("%w but a folder", ErrNot)}
-	}
-	if !info.Mode().IsRegular() {
-		return nil, 0, &fs.PathError{Op: "open", Path: path, Err: ErrNot}
+	if err := check(path, info); err != nil {
+		return nil, 0, err
 	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, 0, err
 	}
-	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() { // replaced meanwhile
-		err = &fs.PathError{Op: "open", Path: path, Err: ErrNot}
+	if info, err = f.Stat(); err == nil { // it may have been replaced meanwhile
+		err = check(path, info)
 	}
 	if err != nil {
 		f.Close()
 		return nil, 0, err
 	}
 	return f, info.Size(), nil
+}
+
+// check refuses what is no regular file.
+func check(path string, info fs.FileInfo) error {
+	switch {
+	case info.IsDir():
+		return &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("%w but a folder", ErrNot)}
+	case !info.Mode().IsRegular():
+		return &fs.PathError{Op: "open", Path: path, Err: ErrNot}
+	}
+	return nil
 }
 
 // ReadFile returns the content of a regular file of at most most bytes. Errors are of type

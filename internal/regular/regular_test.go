@@ -23,7 +23,7 @@ func TestReadFile(t *testing.T) {
 	}{
 		{path, 7, "content", false},
 		{path, 6, "more than 6 bytes", true},
-		{dir, 7, ErrNot.Error(), true},
+		{dir, 7, "not a regular file but a folder", true},
 		{os.DevNull, 7, ErrNot.Error(), true},
 		{filepath.Join(dir, "none"), 7, "", true},
 	} {

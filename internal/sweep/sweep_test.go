@@ -254,6 +254,9 @@ func TestPage(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
+	if best, second := strings.Index(text, "Its best run"), strings.Index(text, "Second: "); best < 0 || best > second {
+		t.Error("the best run is not that of the setting named before it")
+	}
 }
 
 // TestPageInBrowser opens the page at the width of a desktop and of a phone.
