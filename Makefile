@@ -2,7 +2,7 @@
 # compiler, Chromium or Python.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-mpi test-race test-arm64 test-machines test-noavx test-avx2 test-s390x test-avx512 soak fuzz check bench peers data-table lint vet-all man gallery recording release clean
+.PHONY: help build demo test test-mpi test-foreign test-race test-arm64 test-machines test-noavx test-avx2 test-s390x test-avx512 soak fuzz check bench peers data-table lint vet-all man gallery recording release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,10 @@ test-mpi: ## ranks in processes of their own: messages with Open MPI and MPICH, 
 		CGO_ENABLED=1 CC=$$cc go test -vet=off -tags mpi ./internal/mpi || exit 1; \
 	done
 	CGO_ENABLED=1 CC=mpicc.openmpi go test -vet=off -tags mpi ./cmd/dpnbench -run TestMPI
+
+test-foreign: ## kernels in shared libraries: broken ones are found, correct ones pass (needs gcc)
+	CGO_ENABLED=1 go vet -tags foreign ./internal/foreign ./cmd/dpnbench
+	CGO_ENABLED=1 go test -vet=off -tags foreign ./internal/foreign
 
 test-machines: test-arm64 test-noavx test-avx2 test-s390x ## emulated: the short tests on arm64 and big-endian s390x; kernels on amd64 without AVX; the choice of tier on amd64
 
