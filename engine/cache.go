@@ -79,3 +79,9 @@ func PaddedLD(n int) int {
 // OddLineLD returns a row stride of at least n that is an odd number of cache lines. A column one
 // line wide then uses all sets of the first-level cache, and not at most half of them.
 func OddLineLD(n int) int { return (n+15)/16/2*32 + 16 }
+
+// FirstLevelCache returns the size of the first-level data cache in bytes.
+func FirstLevelCache() int { return cacheSize(cpuid.CPU.Cache.L1D, 32<<10) }
+
+// SecondLevelCache returns the size of the second-level cache in bytes.
+func SecondLevelCache() int { return cacheSize(cpuid.CPU.Cache.L2, 512<<10) }

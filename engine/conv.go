@@ -67,7 +67,7 @@ func (kern *kernels) reluPool(y []float32, which []byte, x []float32, stride, w 
 
 // MatMulAt is MatMul with rows of B that begin anywhere in b and may overlap: row p is b[at[p]:].
 // So the patches of an image under a sliding kernel are rows of B without a copy. Each row has
-// c.Cols elements; where that is no multiple of 32, the last columns are copied. Shapes: A m x k,
+// c.Cols elements; where that is no multiple of Engine.PanelCols, the last columns are copied. Shapes: A m x k,
 // at k, C m x n.
 func (w *Worker) MatMulAt(c, a Matrix, b []float32, at []int32, acc bool) {
 	c.shape("Worker.MatMulAt", "C", a.Rows, c.Cols)

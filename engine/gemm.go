@@ -205,9 +205,9 @@ func (j *gemmJob) packAndMultiply(worker, p0, p1 int) {
 			j0, j1 := p*nr, min(min(p+together, p1)*nr, b.Cols)
 			*packedB.packed = Packed{kern: e.kern, rows: k1 - k0, cols: j1 - j0}
 			packedB.packed.data = arena.floats(slotB, packedB.packed.size())
-			packedB.packed.fill(b.Slice(k0, k1, j0, j1), 0, packedB.packed.panels())
+			packedB.packed.fill(b.Slice(k0, k1, j0, j1), 0, packedB.packed.Panels())
 			q := product{e: e, arena: arena, c: j.c.Slice(0, j.c.Rows, j0, j1), acc: j.acc || kb > 0}
-			q.panels(&ab, &packedB, 0, packedB.packed.panels())
+			q.panels(&ab, &packedB, 0, packedB.packed.Panels())
 		}
 	}
 }
@@ -315,7 +315,7 @@ func (p *product) panel(a *blockA, b *operand, j int, last []float32) {
 	switch n := min(nr, b.cols()-j0); {
 	case b.packed != nil:
 		bp.data = b.packed.panel(j, k0, k1)
-		if j+1 < b.packed.panels() {
+		if j+1 < b.packed.Panels() {
 			bp.next = b.packed.panel(j+1, k0, k1)
 		}
 	case n == nr:
@@ -396,7 +396,7 @@ func (e *Engine) panelProduct(c []float32, a Matrix, b *Packed, p int) {
 	for kb := range nb {
 		k0, k1 := Part(a.Cols, nb, kb)
 		bp := panelB{data: b.panel(p, k0, k1), rs: e.kern.nr}
-		if p+1 < b.panels() {
+		if p+1 < b.Panels() {
 			bp.next = b.panel(p+1, k0, k1)
 		}
 		ab := blockA{rows: a.Rows, cols: k1 - k0, rs: a.RS, cs: 1, data: a.Data[k0:]}

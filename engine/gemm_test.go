@@ -25,14 +25,14 @@ func TestPackedOperands(t *testing.T) {
 		for p := 0; p < inner; p += 30 {
 			n := min(30, inner-p)
 			packedRows.setColumns(e.kern, p, aT.Slice(p, p+n, 0, rows))
-			panels.setRows(p, b.Slice(p, p+n, 0, cols), 0, panels.panels())
+			panels.SetRows(p, b.Slice(p, p+n, 0, cols), 0, panels.Panels())
 		}
 		for _, acc := range []bool{false, true} {
 			want, got := clone(old), clone(old)
 			e.MatMul(want, a, b, acc)
 			p := product{e: e, arena: arena, c: got, acc: acc}
 			p.packed(&packedRows, &panels, 0, 1)
-			p.packed(&packedRows, &panels, 1, panels.panels())
+			p.packed(&packedRows, &panels, 1, panels.Panels())
 			equalBits(t, fmt.Sprintf("%v, acc %v: packed A", tier, acc), got.Data, want.Data)
 		}
 
@@ -40,7 +40,7 @@ func TestPackedOperands(t *testing.T) {
 		e.MatMul(want, a, b, false)
 		packed := e.Pack(nil, b)
 		panel := make([]float32, rows*e.kern.nr)
-		for p := range packed.panels() {
+		for p := range packed.Panels() {
 			e.panelProduct(panel, a, packed, p)
 			from, to := p*e.kern.nr, min((p+1)*e.kern.nr, cols)
 			got := clone(View(panel, rows, e.kern.nr).Slice(0, rows, 0, to-from))

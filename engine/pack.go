@@ -15,8 +15,8 @@ func (p *Packed) Rows() int { return p.rows }
 // Cols returns the number of columns.
 func (p *Packed) Cols() int { return p.cols }
 
-// panels is the number of panels.
-func (p *Packed) panels() int { return p.kern.panels(p.cols) }
+// Panels returns the number of panels.
+func (p *Packed) Panels() int { return p.kern.panels(p.cols) }
 
 // panels is the number of panels of n columns.
 func (kern *kernels) panels(n int) int { return (n + kern.nr - 1) / kern.nr }
@@ -30,7 +30,7 @@ func (p *Packed) panel(j, k0, k1 int) []float32 { return p.panelsFrom(j, 1, k0, 
 // panelsFrom returns the n panels from panel j on in the block [k0, k1).
 func (p *Packed) panelsFrom(j, n, k0, k1 int) []float32 {
 	nr := p.kern.nr
-	at := nr * (p.panels()*k0 + j*(k1-k0))
+	at := nr * (p.Panels()*k0 + j*(k1-k0))
 	return p.data[at : at+n*nr*(k1-k0)]
 }
 
@@ -41,15 +41,55 @@ func (p *Packed) reshape(kern *kernels, rows, cols int) {
 }
 
 // size is the length of data.
-func (p *Packed) size() int { return p.rows * p.panels() * p.kern.nr }
+func (p *Packed) size() int { return p.rows * p.Panels() * p.kern.nr }
 
-// setRows sets the rows from row r on in the panels [p0, p1). The matrix must be a single block.
-func (p *Packed) setRows(r int, rows Matrix, p0, p1 int) {
+// SetRows sets the rows from row r on in the panels [p0, p1), whose panels are then stored whole,
+// as if the matrix were a single block of the inner index.
+func (p *Packed) SetRows(r int, rows Matrix, p0, p1 int) {
 	nr := p.kern.nr
 	for pn := p0; pn < p1; pn++ {
 		at := nr * (pn*p.rows + r)
 		p.kern.packPanel(p.data[at:at+rows.Rows*nr], rows, 0, rows.Rows, pn*nr)
 	}
+}
+
+// Reshape makes room for a rows x cols matrix in the layout of the engine. The content becomes
+// undefined.
+func (p *Packed) Reshape(e *Engine, rows, cols int) { p.reshape(e.kern, rows, cols) }
+
+// In makes p a rows x cols matrix in scratch memory of the worker, with undefined content.
+func (p *Packed) In(w *Worker, slot, rows, cols int) {
+	*p = Packed{kern: w.e.kern, rows: rows, cols: cols}
+	p.data = w.Scratch(slot, p.size())
+}
+
+// InData makes p a rows x cols matrix in data, which has rows*Panels(cols)*PanelCols floats.
+func (p *Packed) InData(e *Engine, data []float32, rows, cols int) {
+	*p = Packed{kern: e.kern, rows: rows, cols: cols, data: data}
+	length("Packed.InData", "data", len(data), p.size())
+}
+
+// PackedBy reports whether p has been packed for the tier of e.
+func (p *Packed) PackedBy(e *Engine) bool { return p.kern == e.kern }
+
+// WholePanel returns panel j of a matrix whose panels are stored whole: Rows x PanelCols.
+func (p *Packed) WholePanel(j int) []float32 { return p.panel(j, 0, p.rows) }
+
+// Data returns the numbers in the order of the tier, with zeros as padding.
+func (p *Packed) Data() []float32 { return p.data }
+
+// Fill packs b.
+func (p *Packed) Fill(b Matrix) { p.fill(b, 0, p.Panels()) }
+
+// Diagonal returns element (r, r) of a square matrix.
+func (p *Packed) Diagonal(r int) float32 {
+	d, nr, nb := p.cols, p.kern.nr, p.blocks()
+	kb := 0
+	for _, k1 := Part(d, nb, kb); r >= k1; _, k1 = Part(d, nb, kb) {
+		kb++
+	}
+	k0, k1 := Part(d, nb, kb)
+	return p.panel(r/nr, k0, k1)[(r-k0)*nr+r%nr]
 }
 
 // Pack packs b (inner size x columns) into p and returns p. It reuses the memory of p if that is
@@ -72,7 +112,7 @@ func (e *Engine) repack(p *Packed, b Matrix) {
 
 func (e *Engine) packInto(p *Packed, b Matrix) {
 	cost := ElementFlops(b.Rows * b.Cols)
-	n := e.TasksFor(p.panels(), cost)
+	n := e.TasksFor(p.Panels(), cost)
 	e.pack = packJob{p: p, b: b, tasks: n}
 	e.run(&e.pack, n, cost)
 	e.pack = packJob{}
@@ -85,7 +125,7 @@ type packJob struct {
 }
 
 func (j *packJob) run(_, task int) {
-	lo, hi := Part(j.p.panels(), j.tasks, task)
+	lo, hi := Part(j.p.Panels(), j.tasks, task)
 	j.p.fill(j.b, lo, hi)
 }
 
@@ -93,7 +133,7 @@ func (j *packJob) run(_, task int) {
 // panels.
 func (p *Packed) Pad(q *Packed, n int) {
 	p.reshape(q.kern, n, n)
-	for j := range p.panels() {
+	for j := range p.Panels() {
 		panel := p.panel(j, 0, n)
 		clear(panel[copy(panel, q.panel(j, 0, q.rows)):])
 	}
@@ -235,3 +275,46 @@ func (a *blockA) setColumns(kern *kernels, p int, cols Matrix) {
 		at += a.tileStride
 	}
 }
+
+// LeftBlock is a left operand as the tiles read it.
+type LeftBlock struct {
+	kern *kernels
+	a    blockA
+}
+
+// LeftFloats returns the memory of a packed left operand.
+func (e *Engine) LeftFloats(rows, cols int) int { return e.kern.packedAFloats(rows, cols) }
+
+// LeftIn returns a packed left operand in data, of LeftFloats. Its columns are to be set.
+func (e *Engine) LeftIn(data []float32, rows, cols int) LeftBlock {
+	return LeftBlock{e.kern, e.kern.packedAIn(data, rows, cols)}
+}
+
+// LeftOf returns m as a left operand that is read where it lies.
+func (e *Engine) LeftOf(m Matrix) LeftBlock {
+	return LeftBlock{e.kern, blockA{rows: m.Rows, cols: m.Cols, rs: m.RS, cs: m.CS, data: m.Data}}
+}
+
+// Rows returns the number of rows.
+func (l *LeftBlock) Rows() int { return l.a.rows }
+
+// SetColumns sets the columns from column p on to the rows of cols.
+func (l *LeftBlock) SetColumns(p int, cols Matrix) { l.a.setColumns(l.kern, p, cols) }
+
+// PanelCols returns the number of columns of a panel.
+func (e *Engine) PanelCols() int { return e.kern.nr }
+
+// TileRows returns the largest number of rows of a tile.
+func (e *Engine) TileRows() int { return e.kern.mr }
+
+// InnerBlock returns the largest number of inner indices of a block.
+func (e *Engine) InnerBlock() int { return e.kern.kc }
+
+// InnerBlocks returns the number of blocks of an inner size.
+func (e *Engine) InnerBlocks(inner int) int { return e.kern.blocks(inner) }
+
+// Panels returns the number of panels of n columns.
+func (e *Engine) Panels(n int) int { return e.kern.panels(n) }
+
+// CallBudget returns how many units of flops each one call of a kernel may take.
+func (e *Engine) CallBudget(flops int) int { return e.kern.callBudget(flops) }

@@ -11,8 +11,8 @@ func (w *Worker) Gram(p *Packed, a Matrix, slot, part, parts int) {
 	size := packed.size()
 	memory := w.Scratch(slot, size+(d+w.e.kern.nr)*w.e.kern.nr)
 	packed.data = memory[:size]
-	packed.fill(a, 0, packed.panels())
-	for pn := part; pn < packed.panels(); pn += parts {
+	packed.fill(a, 0, packed.Panels())
+	for pn := part; pn < packed.Panels(); pn += parts {
 		w.gramPanel(p, packed, pn, memory[size:])
 	}
 }
@@ -68,7 +68,7 @@ func (p *Packed) SetSymmetricSum(w *Worker, slot int, a []float32) {
 	d, nr, nb := p.cols, p.kern.nr, p.blocks()
 	for kb := range nb {
 		k0, k1 := Part(d, nb, kb)
-		for pn := range p.panels() {
+		for pn := range p.Panels() {
 			dst := p.panel(pn, k0, k1)
 			j0 := pn * nr
 			n := min(nr, d-j0)

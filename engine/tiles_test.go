@@ -169,7 +169,7 @@ func TestRowLayouts(t *testing.T) {
 		packed := e.Pack(nil, b)
 		for _, rows := range []int{1, 7, e.kern.mr, 2*e.kern.mr + 5} {
 			a, want, got := points(rows, inner), NewMatrix(rows, b.Cols), NewMatrix(rows, b.Cols)
-			for p := range packed.panels() {
+			for p := range packed.Panels() {
 				one := product{e: e, arena: &e.scratch[0], c: want}
 				one.multiply(a, &operand{packed: packed}, p, p+1)
 			}
@@ -230,7 +230,7 @@ func TestPadding(t *testing.T) {
 			}
 			for kb := range packed.blocks() {
 				k0, k1 := Part(d, packed.blocks(), kb)
-				for p := range packed.panels() {
+				for p := range packed.Panels() {
 					for at, v := range packed.panel(p, k0, k1) {
 						if col := p*e.kern.nr + at%e.kern.nr; v != v || col >= d && math.Float32bits(v) != 0 {
 							t.Fatalf("%v, d %d: %g in row %d, column %d", tier, d, v, k0+at/e.kern.nr, col)

@@ -125,10 +125,9 @@ func (j *parallelJob) run(worker, task int) {
 }
 
 // Worker is one thread of an engine, inside the function of Parallel. Its methods handle a row or a block at a
-// time. They check lengths; of memory that is shared, only MatMul and Transpose check it, because on a row of 16
-// floats a check would take as long as the work. The caller must see to it that the results of a method share
-// no element with its operands, except that an elementwise method may write to an operand that begins where the
-// result does.
+// time. They check lengths. Only MatMul and Transpose also check that results share no memory with operands: on a
+// row of 16 floats that would take as long as the work. An elementwise method may write to an operand that begins
+// where the result does; otherwise the caller keeps results and operands apart.
 type Worker struct {
 	e     *Engine
 	index int

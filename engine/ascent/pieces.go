@@ -9,9 +9,9 @@ import (
 	"dpnbench/engine/num"
 )
 
-// SumsPieces reports whether SumPieces can be called on m and is as quick on e as a call of Sums for each piece: if
+// CanSumPieces reports whether SumPieces can be called on m and is as quick on e as a call of Sums for each piece: if
 // each component has a P_i, and there are at least two for each thread.
-func (m *Mixture) SumsPieces(e *engine.Engine) bool {
+func (m *Mixture) CanSumPieces(e *engine.Engine) bool {
 	p, ok := m.precision.(*dense)
 	return ok && !p.tied() && m.K >= 2*e.Threads()
 }

@@ -1,10 +1,6 @@
 package engine
 
-import (
-	"github.com/klauspost/cpuid/v2"
-
-	"dpnbench/engine/num"
-)
+import "dpnbench/engine/num"
 
 // The operations of a Worker that package dpnbench/engine/ascent is built of: kernels on one thread,
 // behind checks of every length. Rows of a Matrix must be contiguous (CS 1).
@@ -94,7 +90,7 @@ func (w *Worker) MatMulInPlace(c, a, b Matrix, acc bool) {
 // MatMulReversed is MatMulPacked that reads the panels of B from the last to the first. After a
 // MatMulPacked with the same B, what of it fits into the cache is then still there.
 func (w *Worker) MatMulReversed(c, a Matrix, b *Packed, acc bool) {
-	e, panels := w.e, b.panels()
+	e, panels := w.e, b.Panels()
 	if e.kern.blocks(a.Cols) > 1 || e.kern.rowBlocks(c.Rows, a.Cols) > 1 {
 		w.MatMulPacked(c, a, b, acc, nil)
 		return
@@ -132,31 +128,6 @@ func (w *Worker) MatMulThin(c, a, b Matrix, acc bool, next []float32) {
 // included.
 func (w *Worker) MatMulPanel(c []float32, a Matrix, b *Packed, p int) { w.e.panelProduct(c, a, b, p) }
 
-// LeftBlock is a left operand as the tiles read it.
-type LeftBlock struct {
-	kern *kernels
-	a    blockA
-}
-
-// LeftFloats returns the memory of a packed left operand.
-func (e *Engine) LeftFloats(rows, cols int) int { return e.kern.packedAFloats(rows, cols) }
-
-// LeftIn returns a packed left operand in data, of LeftFloats. Its columns are to be set.
-func (e *Engine) LeftIn(data []float32, rows, cols int) LeftBlock {
-	return LeftBlock{e.kern, e.kern.packedAIn(data, rows, cols)}
-}
-
-// LeftOf returns m as a left operand that is read where it lies.
-func (e *Engine) LeftOf(m Matrix) LeftBlock {
-	return LeftBlock{e.kern, blockA{rows: m.Rows, cols: m.Cols, rs: m.RS, cs: m.CS, data: m.Data}}
-}
-
-// Rows returns the number of rows.
-func (l *LeftBlock) Rows() int { return l.a.rows }
-
-// SetColumns sets the columns from column p on to the rows of cols.
-func (l *LeftBlock) SetColumns(p int, cols Matrix) { l.a.setColumns(l.kern, p, cols) }
-
 // MatMulLeft sets the columns of the panels [p0, p1) of C = A B, or of C += A B with acc. B, at most
 // InnerBlock rows, is read where it lies.
 func (w *Worker) MatMulLeft(c Matrix, a *LeftBlock, b Matrix, p0, p1 int, acc bool) {
@@ -175,76 +146,6 @@ func (w *Worker) MatMulLeftPacked(c Matrix, a *LeftBlock, b *Packed, p0, p1 int,
 func (w *Worker) MatMulLeftWhole(c Matrix, a *LeftBlock, b *Packed, p0, p1 int, acc bool) {
 	q := product{e: w.e, arena: &w.e.scratch[w.index], c: c, acc: acc}
 	q.packed(&a.a, b, p0, p1)
-}
-
-// PanelCols returns the number of columns of a panel.
-func (e *Engine) PanelCols() int { return e.kern.nr }
-
-// TileRows returns the largest number of rows of a tile.
-func (e *Engine) TileRows() int { return e.kern.mr }
-
-// InnerBlock returns the largest number of inner indices of a block.
-func (e *Engine) InnerBlock() int { return e.kern.kc }
-
-// InnerBlocks returns the number of blocks of an inner size.
-func (e *Engine) InnerBlocks(inner int) int { return e.kern.blocks(inner) }
-
-// Panels returns the number of panels of n columns.
-func (e *Engine) Panels(n int) int { return e.kern.panels(n) }
-
-// CallBudget returns how many units of flops each one call of a kernel may take.
-func (e *Engine) CallBudget(flops int) int { return e.kern.callBudget(flops) }
-
-// FirstLevelCache returns the size of the first-level data cache in bytes.
-func FirstLevelCache() int { return cacheSize(cpuid.CPU.Cache.L1D, 32<<10) }
-
-// SecondLevelCache returns the size of the second-level cache in bytes.
-func SecondLevelCache() int { return cacheSize(cpuid.CPU.Cache.L2, 512<<10) }
-
-// Reshape makes room for a rows x cols matrix in the layout of the engine. The content becomes
-// undefined.
-func (p *Packed) Reshape(e *Engine, rows, cols int) { p.reshape(e.kern, rows, cols) }
-
-// In makes p a rows x cols matrix in scratch memory of the worker, with undefined content.
-func (p *Packed) In(w *Worker, slot, rows, cols int) {
-	*p = Packed{kern: w.e.kern, rows: rows, cols: cols}
-	p.data = w.Scratch(slot, p.size())
-}
-
-// InData makes p a rows x cols matrix in data, which has rows*Panels(cols)*PanelCols floats.
-func (p *Packed) InData(e *Engine, data []float32, rows, cols int) {
-	*p = Packed{kern: e.kern, rows: rows, cols: cols, data: data}
-	length("Packed.InData", "data", len(data), p.size())
-}
-
-// PackedBy reports whether p has been packed for the tier of e.
-func (p *Packed) PackedBy(e *Engine) bool { return p.kern == e.kern }
-
-// Panels returns the number of panels.
-func (p *Packed) Panels() int { return p.panels() }
-
-// WholePanel returns panel j of a matrix whose panels are stored whole: Rows x PanelCols.
-func (p *Packed) WholePanel(j int) []float32 { return p.panel(j, 0, p.rows) }
-
-// Data returns the numbers in the order of the tier, with zeros as padding.
-func (p *Packed) Data() []float32 { return p.data }
-
-// Fill packs b.
-func (p *Packed) Fill(b Matrix) { p.fill(b, 0, p.panels()) }
-
-// SetRows sets the rows from row r on in the panels [p0, p1), whose panels are then stored whole,
-// as if the matrix were a single block of the inner index.
-func (p *Packed) SetRows(r int, rows Matrix, p0, p1 int) { p.setRows(r, rows, p0, p1) }
-
-// Diagonal returns element (r, r) of a square matrix.
-func (p *Packed) Diagonal(r int) float32 {
-	d, nr, nb := p.cols, p.kern.nr, p.blocks()
-	kb := 0
-	for _, k1 := Part(d, nb, kb); r >= k1; _, k1 = Part(d, nb, kb) {
-		kb++
-	}
-	k0, k1 := Part(d, nb, kb)
-	return p.panel(r/nr, k0, k1)[(r-k0)*nr+r%nr]
 }
 
 // CopyRows sets the rows of dst, of at most 32 columns, to those of src: for such short rows Go's copy is several
