@@ -4,9 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime"
-	"sync"
-	"sync/atomic"
+
+	"dpnbench/internal/parallel"
 )
 
 // DigitSide is the width and height of a built-in digit, in pixels.
@@ -61,31 +60,23 @@ func DigitsContext(ctx context.Context, seed uint64, first, n int) (*Set, error)
 		Pixels: make([]byte, n*DigitSide*DigitSide),
 		Labels: make([]uint16, n),
 	}
-	const chunk = 64
-	var done atomic.Int64
-	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), (n+chunk-1)/chunk) {
-		wg.Go(func() {
-			var w writer
-			for ctx.Err() == nil {
-				hi := int(done.Add(chunk))
-				for i := hi - chunk; i < min(hi, n); i++ {
-					s.Labels[i] = w.draw(s.Image(i), newStream(seed, uint64(first)+uint64(i)))
-				}
-				if hi >= n {
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
+	const chunk = 256
+	parallel.Each((n+chunk-1)/chunk, 0, func(k int) {
+		if ctx.Err() != nil {
+			return
+		}
+		var w writer
+		for i := k * chunk; i < min((k+1)*chunk, n); i++ {
+			s.Labels[i] = w.draw(s.Image(i), newStream(seed, uint64(first)+uint64(i)))
+		}
+	})
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// writer holds the scratch memory of one goroutine that draws digits.
+// writer holds the scratch memory of drawing one digit after the other.
 type writer struct {
 	knots []point
 	sharp []bool

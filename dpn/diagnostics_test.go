@@ -181,6 +181,13 @@ func TestWarnings(t *testing.T) {
 			}
 		}
 	}
+	for _, init := range []string{"classwise", "em-classwise"} {
+		c, d := c, healthy
+		c.Init, d.Unused = init, 3
+		if text := c.warnings(d, 1)[0].Text; strings.Contains(text, "classwise") {
+			t.Errorf("init %s: %q", init, text)
+		}
+	}
 	for _, kind := range milder {
 		if !kinds[kind] {
 			t.Errorf("milder: %s is no kind of warning", kind)
@@ -266,7 +273,7 @@ func TestDiagnosis(t *testing.T) {
 				}
 			}
 			for _, h := range epochs {
-				norms, want := h.Diagnostics.GradientNorms, len(m.extractor) > 0 && config.Gradient == "exact"
+				norms, want := h.Diagnostics.GradientNorms, len(m.extractor) > 0 && config.Gradient == GradientExact
 				if (norms[groupExtractor] > 0) != want || norms[groupClassifier] == 0 {
 					t.Errorf("norms of the gradient: %v", h.Diagnostics.GradientNorms)
 				}

@@ -104,6 +104,31 @@ func damage(t *testing.T, path string) {
 	}
 }
 
+// TestBadConvolutions reads weights of convolutions that no image has the channels of.
+func TestBadConvolutions(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "bad.safetensors")
+	for _, c := range extractorConfigs() {
+		if !c.convolves() {
+			continue
+		}
+		m, _ := imageModel(t, c)
+		for _, shape := range [][]int{{32, 0, 3, 3}, {0, 1 << 26, 3, 3}} {
+			f := m.file(formatModel)
+			for _, key := range []string{metaRows, metaCols, metaChannels} {
+				delete(f.Metadata, key)
+			}
+			w := f.Tensor(extractorKey + ".0.weight")
+			w.Shape, w.Data = shape, nil
+			if err := safetensors.WriteFile(path, f); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Load(path); err == nil || !strings.Contains(err.Error(), path) {
+				t.Errorf("%s, shape %v: error %v", c.Extractor, shape, err)
+			}
+		}
+	}
+}
+
 // TestBadModels corrupts a good file in many ways; every error is one line that names the
 // file and what is wrong.
 func TestBadModels(t *testing.T) {

@@ -88,6 +88,9 @@ func (m *Model) readShape(f *safetensors.File, c Config, inputs int) error {
 	}
 	first := 1
 	if t := f.Tensor(extractorKey + ".0.weight"); c.convolves() && t != nil {
+		if len(t.Shape) < 2 || t.Shape[1] < 1 || t.Shape[1] > mostSide {
+			return fmt.Errorf("tensor %q has shape %v, expected 1 to %d channels", t.Name, t.Shape, mostSide)
+		}
 		first = t.Shape[1]
 	}
 	channels, err := size(metaChannels, first, mostSide)

@@ -46,12 +46,12 @@ func (c Config) warnings(d Diagnostics, norm float64) (list []Warning) {
 			list = append(list, Warning{Kind: kind, Text: fmt.Sprintf(format, args...)})
 		}
 	}
-	exact := c.Gradient == "exact"
+	exact := c.Gradient == GradientExact
 	slower, classwise := "", ""
 	if exact {
 		slower = ", or a lower potential-lr"
 	}
-	if c.Init != "classwise" {
+	if !c.classwise() {
 		classwise = ", init classwise"
 	}
 	falls := 1 - d.Rising
@@ -160,7 +160,7 @@ func (f *fitting) begin(ctx context.Context) error {
 // diagnose completes the diagnostics of a pass.
 func (f *fitting) diagnose(ctx context.Context, by potential.Division, p *pass) error {
 	c := f.m.Config
-	if f.fixed == nil || c.Gradient == "exact" { // otherwise only the classifier learns
+	if f.fixed == nil || c.Gradient == GradientExact { // otherwise only the classifier learns
 		d, err := f.m.diagnose(ctx, f.e, by, f.sample)
 		if err != nil {
 			return err
@@ -176,7 +176,7 @@ func (f *fitting) diagnose(ctx context.Context, by potential.Division, p *pass) 
 		}
 	}
 	d.Clipped = float64(p.Clipped) / float64(max(p.Updates, 1))
-	if p.Sums.Samples >= fairShare*c.Components && c.Gradient == "exact" && c.Steps > 0 {
+	if p.Sums.Samples >= fairShare*c.Components && c.Gradient == GradientExact && c.Steps > 0 {
 		for _, u := range p.used {
 			if !u {
 				d.Unused++

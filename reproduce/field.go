@@ -11,7 +11,7 @@ import (
 
 // FieldOptions are the settings of RunField. The zero value is ready to use.
 type FieldOptions struct {
-	Pictures int // number of test images (0: all)
+	Images int // number of test images (0: all)
 
 	Progress Progress
 	Parts    *Parts // where finished measurements are kept; nil: nowhere
@@ -68,8 +68,8 @@ var fieldUnits = []struct {
 // RunField measures the field on test images.
 func RunField(ctx context.Context, e *engine.Engine, data *dataset.Data, o FieldOptions) (*Field, error) {
 	s := data.Test
-	if o.Pictures > 0 {
-		s = s.Slice(0, min(o.Pictures, s.Len()))
+	if o.Images > 0 {
+		s = s.Slice(0, min(o.Images, s.Len()))
 	}
 	w := &fieldWork{e: e, data: data, s: s}
 	out := &Field{}
@@ -159,7 +159,7 @@ func (w *fieldWork) langevin(ctx context.Context) (f Field, err error) {
 }
 
 func (w *fieldWork) fixedPoints(ctx context.Context) (out Field, err error) {
-	f, err := study.FindFixedPoints(ctx, w.e, w.m, w.s, study.FixedPointOptions{}, nil)
+	f, err := study.FindFixedPoints(ctx, w.e, w.m, w.s, study.FixedPointOptions{})
 	if err != nil {
 		return out, err
 	}

@@ -227,7 +227,7 @@ func (w *fieldWork) stepSize(ctx context.Context) (Field, error) {
 	defer p.SetAlpha(first)
 	for _, alpha := range []float32{first, 1} {
 		p.SetAlpha(alpha)
-		f, err := study.FindFixedPoints(ctx, w.e, w.m, s, study.FixedPointOptions{}, nil)
+		f, err := study.FindFixedPoints(ctx, w.e, w.m, s, study.FixedPointOptions{})
 		if err != nil {
 			return Field{}, err
 		}

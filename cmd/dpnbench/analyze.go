@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sync"
 
@@ -18,6 +17,7 @@ import (
 	"dpnbench/dpn/study"
 	"dpnbench/engine"
 	"dpnbench/internal/output"
+	"dpnbench/internal/parallel"
 	"dpnbench/plot"
 	"dpnbench/report"
 
@@ -126,10 +126,9 @@ func (z *analysis) run(ctx context.Context, flags *pflag.FlagSet) error {
 	defer e.Close()
 	trained, c := m.Config, m.Config
 	z.data.settle(flags, &c)
-	otherData := c.Preset == "imported" || c.Data != trained.Data || c.TrainSize != trained.TrainSize ||
-		c.DataSeed != trained.DataSeed
+	otherData := c.Preset == "imported" || !sameData(c, trained)
 	// How far the centres moved is shown if the training images are available.
-	moved := !otherData && c.TestShare < 1 && c.Gradient != "detached" && m.PixelFeatures()
+	moved := !otherData && c.TestShare < 1 && c.Gradient != dpn.GradientDetached && m.PixelFeatures()
 	data, err := z.openModelData(ctx, m, z.model.path, &z.data, flags, moved)
 	if err != nil {
 		return err
@@ -178,7 +177,7 @@ func (z *analysis) analyze(ctx context.Context, e *engine.Engine, m *dpn.Model,
 		Draws: z.draws, Subsets: z.subsets, Seed: z.seed,
 		Progress: z.progress.beginParts(phase{what: "analyze", pace: 1000})}} // it counts in milliseconds
 	unmoved := "the centres did not move: this potential was never trained"
-	if m.Config.Gradient != "detached" {
+	if m.Config.Gradient != dpn.GradientDetached {
 		unmoved = "the training images, from which the centres were initialised, are not available"
 		opt.Train = data.Train
 	}
@@ -317,36 +316,25 @@ func (a *app) addFigures(files *output.Batch, out string, figures []report.Analy
 	if err != nil {
 		return err
 	}
-	var drawn sync.WaitGroup
-	ready, all, tell := 0, 0, a.phase("figures")
-	var counting sync.Mutex
+	var todo []report.AnalysisFigure
 	for _, f := range figures {
 		if f.Missing == nil {
-			all++
-		}
-	}
-	failed, slots := make([]error, len(figures)), make(chan struct{}, cmp.Or(threads, runtime.GOMAXPROCS(0)))
-	for i, f := range figures {
-		path := filepath.Join(out, f.Name)
-		if f.Missing != nil {
-			for _, old := range plot.Files(path) {
-				if again {
-					files.Remove(old)
-				}
+			todo = append(todo, f)
+		} else if again {
+			for _, old := range plot.Files(filepath.Join(out, f.Name)) {
+				files.Remove(old)
 			}
-			continue
 		}
-		drawn.Go(func() {
-			slots <- struct{}{}
-			failed[i] = plot.Add(files, path, f.Figure)
-			<-slots
-			counting.Lock()
-			ready++
-			tell(ready, all)
-			counting.Unlock()
-		})
 	}
-	drawn.Wait()
+	var counting sync.Mutex
+	ready, tell, failed := 0, a.phase("figures"), make([]error, len(todo))
+	parallel.Each(len(todo), threads, func(i int) {
+		failed[i] = plot.Add(files, filepath.Join(out, todo[i].Name), todo[i].Figure)
+		counting.Lock()
+		defer counting.Unlock()
+		ready++
+		tell(ready, len(todo))
+	})
 	if err := cmp.Or(failed...); err != nil {
 		return err
 	}

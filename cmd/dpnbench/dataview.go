@@ -16,6 +16,7 @@ import (
 	"dpnbench/dataset/source"
 	"dpnbench/internal/format"
 	"dpnbench/internal/output"
+	"dpnbench/internal/regular"
 	"dpnbench/internal/sysinfo"
 
 	"github.com/spf13/cobra"
@@ -114,7 +115,7 @@ func (v *dataView) convert(ctx context.Context, spec string) error {
 		return err
 	}
 	if err := output.Write(v.out, func(w io.Writer) error { return source.WriteNPZ(w, d) }); err != nil {
-		return fmt.Errorf("--out %s: %w", v.out, reason(err))
+		return fmt.Errorf("--out %s: %w", v.out, regular.Cause(err))
 	}
 	v.printf("%s: %s, %s\n", v.out, d.Shape(), sizes(d))
 	v.printNotes(d)
@@ -171,7 +172,7 @@ type columnInfo struct {
 func infoOf(spec string, d *dataset.Data) dataInfo {
 	s := d.Shape()
 	r := dataInfo{Data: spec, Rows: s.Rows, Cols: s.Cols, Channels: s.Channels, Features: s.Features,
-		Classes: make([]classInfo, len(d.Classes)), Notes: d.Notes}
+		Classes: make([]classInfo, len(d.Classes)), Statistics: []columnInfo{}, Notes: d.Notes}
 	for i, name := range d.Classes {
 		r.Classes[i].Name = name
 	}
@@ -202,7 +203,6 @@ func statistics(d *dataset.Data) []columnInfo {
 			names = []string{"red", "green", "blue"}
 		}
 	}
-	sum, square := make([]float64, count), make([]float64, count)
 	columns := make([]columnInfo, count)
 	for i := range columns {
 		columns[i] = columnInfo{Name: fmt.Sprint(i + 1), Min: math.Inf(1), Max: math.Inf(-1)}
@@ -210,27 +210,27 @@ func statistics(d *dataset.Data) []columnInfo {
 			columns[i].Name = names[i]
 		}
 	}
-	add := func(at int, v float64) {
-		c := at / run
-		columns[c].Min, columns[c].Max = min(columns[c].Min, v), max(columns[c].Max, v)
-		sum[c] += v
-		square[c] += v * v
-	}
-	for i := range s.Len() {
-		if s.IsImage() {
-			for at, v := range s.Image(i) {
-				add(at, float64(v)/255)
+	each := func(f func(c *columnInfo, v float64)) {
+		for i := range s.Len() {
+			if s.IsImage() {
+				for at, v := range s.Image(i) {
+					f(&columns[at/run], float64(v)/255)
+				}
+				continue
 			}
-			continue
-		}
-		for at, v := range s.Vector(i) {
-			add(at, float64(v))
+			for at, v := range s.Vector(i) {
+				f(&columns[at], float64(v))
+			}
 		}
 	}
 	n := float64(s.Len() * run)
+	each(func(c *columnInfo, v float64) { c.Min, c.Max, c.Mean = min(c.Min, v), max(c.Max, v), c.Mean+v })
 	for i := range columns {
-		mean := sum[i] / n
-		columns[i].Mean, columns[i].Std = mean, math.Sqrt(max(0, square[i]/n-mean*mean))
+		columns[i].Mean /= n
+	}
+	each(func(c *columnInfo, v float64) { c.Std += (v - c.Mean) * (v - c.Mean) })
+	for i := range columns {
+		columns[i].Std = math.Sqrt(columns[i].Std / n)
 	}
 	return columns
 }
@@ -269,8 +269,8 @@ func (v *dataView) info(ctx context.Context, spec string) error {
 		if err != nil {
 			return err
 		}
-		if err := output.Write(v.mosaic, func(w io.Writer) error { _, err := w.Write(b); return err }); err != nil {
-			return fmt.Errorf("--mosaic %s: %w", v.mosaic, reason(err))
+		if err := output.Write(v.mosaic, output.Bytes(b)); err != nil {
+			return fmt.Errorf("--mosaic %s: %w", v.mosaic, regular.Cause(err))
 		}
 	}
 	return v.writeJSON(r)
@@ -344,6 +344,8 @@ func mosaicPNG(d *dataset.Data) ([]byte, error) {
 	}
 	scale := max(1, least/max(s.Rows, s.Cols)) // small images are magnified
 	high, wide := s.Rows*scale+gap, s.Cols*scale+gap
+	const most = 1 << 26 // pixels
+	rows = rows[:min(len(rows), max(1, most/(across*high*wide)))]
 	out := image.NewRGBA(image.Rect(0, 0, across*wide+gap, len(rows)*high+gap))
 	for i := range out.Pix {
 		out.Pix[i] = 255

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"image/png"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,6 +33,14 @@ func TestDataView(t *testing.T) {
 	if len(info.Classes) != 3 || info.Classes[1] != (classInfo{"versicolor", 16, 4}) || info.Features != 2 ||
 		info.Statistics[0].Name != "length" || info.Statistics[0].Min != 0.5 {
 		t.Errorf("%+v", info)
+	}
+	write(t, "large.csv", []byte("large,constant,label\n"+strings.Repeat("10000003,0.1,a\n9999997,0.1,b\n", 50)))
+	succeed(t, "data", "info", "large.csv", "--json", "info.json")
+	load(t, "info.json", &info)
+	for i, want := range []float64{3, 0} { // from the mean, not from the mean of squares
+		if got := info.Statistics[i].Std; !(math.Abs(got-want) < 1e-12) {
+			t.Errorf("feature %d: deviation %v, want %v", i, got, want)
+		}
 	}
 	idx(t, dir, 120)
 	if err := os.Mkdir("set", 0o755); err != nil {

@@ -122,7 +122,7 @@ func (s *sweeping) run(ctx context.Context, flags *pflag.FlagSet) error {
 	var results []*sweep.Result
 	points := s.plan.All()
 	for rung := range s.plan.Rungs() {
-		found, err := s.trainAll(ctx, s.plan.Rung(rung, points))
+		found, err := s.trainAll(ctx, rung, points)
 		if err != nil {
 			return err
 		}
@@ -219,7 +219,7 @@ func (s *sweeping) found(r sweep.Run) (*sweep.Result, error) {
 	s.mu.Unlock()
 	x.Status, x.ValLoss, x.ValAccuracy = sweep.Finished, separation.Float(t.Validation.Loss),
 		separation.Float(t.Validation.Accuracy)
-	x.BestEpoch, x.Steps, x.Seconds, x.WeightsSHA256 = t.BestEpoch, t.Steps, t.Seconds, t.WeightsSHA256
+	x.BestEpoch, x.Updates, x.Seconds, x.WeightsSHA256 = t.BestEpoch, t.Updates, t.Seconds, t.WeightsSHA256
 	x.TestLoss, x.TestAccuracy, x.TestSamples = t.TestLoss, t.TestAccuracy, t.TestSamples
 	for _, h := range t.Epochs {
 		if h.ValLoss != nil {
@@ -309,8 +309,14 @@ func (s *sweeping) show() error {
 	return s.writeJSON(all)
 }
 
-// trainAll trains the runs that have not ended, jobs at a time. The first error stops the others, which are saved.
-func (s *sweeping) trainAll(ctx context.Context, runs []sweep.Run) ([]*sweep.Result, error) {
+// trainAll trains the runs of a rung that have not ended, jobs at a time. The first error stops the others, which are
+// saved.
+func (s *sweeping) trainAll(ctx context.Context, rung int, points []int) ([]*sweep.Result, error) {
+	runs := s.plan.Rung(rung, points)
+	what := format.Count(len(runs), "run")
+	if s.plan.Rungs() > 1 {
+		what += fmt.Sprintf(" of rung %d", rung+1)
+	}
 	all := make([]*sweep.Result, len(runs))
 	var todo []int
 	for i, r := range runs {
@@ -323,7 +329,7 @@ func (s *sweeping) trainAll(ctx context.Context, runs []sweep.Run) ([]*sweep.Res
 		}
 	}
 	if n := len(runs) - len(todo); n > 0 {
-		s.note("%d of %s ended before\n", n, format.Count(len(runs), "run"))
+		s.note("%d of %s ended before\n", n, what)
 	}
 	if len(todo) == 0 {
 		return all, nil
@@ -332,7 +338,7 @@ func (s *sweeping) trainAll(ctx context.Context, runs []sweep.Run) ([]*sweep.Res
 	if err != nil {
 		return nil, err
 	}
-	s.afterInterrupt = s.goOn(len(runs)-len(todo), len(runs))
+	s.afterInterrupt = goOn(len(runs)-len(todo), what)
 	done, report := len(runs)-len(todo), func(int, int) {}
 	if s.jobs > 1 {
 		report = s.phase("runs")
@@ -361,7 +367,7 @@ func (s *sweeping) trainAll(ctx context.Context, runs []sweep.Run) ([]*sweep.Res
 		defer s.mu.Unlock()
 		all[i] = x
 		done++
-		s.afterInterrupt = s.goOn(done, len(runs))
+		s.afterInterrupt = goOn(done, what)
 		s.said(x, len(runs))
 		report(done, len(runs))
 	})
@@ -370,8 +376,8 @@ func (s *sweeping) trainAll(ctx context.Context, runs []sweep.Run) ([]*sweep.Res
 }
 
 // goOn says how to go on after an interruption.
-func (s *sweeping) goOn(done, all int) string {
-	return fmt.Sprintf(": %d of %s ended, the rest is saved; the same command goes on", done, format.Count(all, "run"))
+func goOn(done int, all string) string {
+	return fmt.Sprintf(": %d of %s ended, the rest is saved; the same command goes on", done, all)
 }
 
 // said prints a line about a run that has ended.
@@ -406,6 +412,9 @@ func (s *sweeping) train(ctx context.Context, a *app, x *sweep.Result) (*sweep.R
 	switch {
 	case errors.As(err, new(*dpn.NotFiniteError)), errors.As(err, new(*dpn.NotDefiniteError)),
 		errors.As(err, new(*dpn.OutputError)):
+		if err := os.MkdirAll(t.out, 0o755); err != nil { // train leaves no empty folder
+			return nil, fmt.Errorf("--out %w", err)
+		}
 		if err := writeFile(filepath.Join(t.out, failedFile), []byte(oneLine(err)+"\n")); err != nil {
 			return nil, fmt.Errorf("--out %w", err)
 		}

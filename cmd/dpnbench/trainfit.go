@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"path/filepath"
-	"slices"
 
 	"dpnbench/dataset"
 	"dpnbench/dataset/source"
@@ -18,14 +16,11 @@ import (
 
 // absolute returns the value of val-data that is found again from any folder.
 func absolute(valData string) (string, error) {
-	if valData == "" || valData == "digits" || slices.Contains(source.Named(), valData) {
-		return valData, nil
-	}
-	path, err := filepath.Abs(valData)
+	spec, err := source.Absolute(valData)
 	if err != nil {
 		return "", fmt.Errorf("--val-data %s: %w", valData, err)
 	}
-	return path, nil
+	return spec, nil
 }
 
 // needLabels refuses to train on data without training samples or their labels.

@@ -28,7 +28,8 @@ images, and whether its probabilities are calibrated. The scores:
 %s
 The out-of-distribution images are uniform noise; the inverted test images; the test images
 rotated by 90 degrees (some of which, such as zeros, still look right); and images of other
-sources: those of --ood-data, or else the built-in digits, unless the model was trained on them.
+sources: those of --ood-data, or else, for grey images, the built-in digits, unless the model was
+trained on them or they are the data.
 --ood-data takes what predict reads, with or without labels: the test samples or, of what has none,
 all, at most as many as the model's data have. Images of another size or colour are converted, and
 all are normalised as the model's training images were. For vectors they are uniform noise, and
@@ -43,7 +44,7 @@ too), never on test images. The folder of --out (default: "uncertainty" beside t
 
   report.html        a self-contained page: summary, tables, all figures
   uncertainty.json   every number
-  histogram-*, roc-unknown, roc-misread, reliability, examples
+  histogram-*, roc-unknown, roc-misclassified, reliability, examples
                      the figures, as PNG and SVG`
 
 func uncertaintyCommand(a *app) *cobra.Command {
@@ -112,7 +113,7 @@ func (u *uncertainty) run(ctx context.Context, flags *pflag.FlagSet) error {
 	}
 	trained, c := m.Config, m.Config
 	u.data.settle(flags, &c)
-	if len(u.oodData) == 0 && c.Data != "digits" && m.Shape.Channels == 1 {
+	if len(u.oodData) == 0 && trained.Data != "digits" && c.Data != "digits" && m.Shape.Channels == 1 {
 		u.oodData = []string{"digits"}
 	}
 	if u.out == "" {
@@ -323,8 +324,8 @@ const uncertaintyFile = "uncertainty.json"
 
 // optionalFigures returns the names of the figures that are drawn only with some data.
 func optionalFigures() []string {
-	figures := []string{"roc-misread", "examples"}
-	sets := append(source.Named(), "digits", "inverted", "rotated", "shuffled", "misread")
+	figures := []string{"roc-misclassified", "examples"}
+	sets := append(source.Named(), "digits", "inverted", "rotated", "shuffled", study.MisclassifiedTask)
 	for i := range mostSources {
 		sets = append(sets, otherName(i+1))
 	}

@@ -124,9 +124,9 @@ func TestUncertainty(t *testing.T) {
 	if !reflect.DeepEqual(n, same) {
 		t.Error("--json and uncertainty.json differ")
 	}
-	if n.tasks() != "uniform inverted rotated other other-2 misread" || n.Samples != 200 ||
+	if n.tasks() != "uniform inverted rotated other other-2 misclassified" || n.Samples != 200 ||
 		n.ChosenOn != "validation" || !slices.Equal(n.OODData, []string{other, reversed}) || len(n.Scores) != 8 ||
-		n.Advice["unknown"] == "" || n.Advice["misread"] == "" ||
+		n.Advice["unknown"] == "" || n.Advice["misclassified"] == "" ||
 		len(n.SHA) != 64 {
 		t.Errorf("uncertainty.json: %+v", n)
 	}
@@ -169,7 +169,15 @@ func TestUncertainty(t *testing.T) {
 		}
 	}
 	figures("histogram-uniform", "histogram-inverted", "histogram-rotated", "histogram-other", "histogram-other-2",
-		"histogram-misread", "roc-unknown", "roc-misread", "reliability", "examples")
+		"histogram-misclassified", "roc-unknown", "roc-misclassified", "reliability", "examples")
+
+	// Digits are not unknown to a model that was trained on them, whatever it is evaluated on.
+	succeed(t, "uncertainty", "--model", model, "--data", reversed, "--test-size", "50", "--quiet", "--json", js,
+		"--out", filepath.Join(t.TempDir(), "elsewhere"))
+	n = uncertaintyNumbers{}
+	if load(t, js, &n); strings.Contains(n.tasks(), "digits") || len(n.OODData) != 0 {
+		t.Errorf("%+v", n)
+	}
 
 	// Without --ood-data digits have no other source; its figure of the earlier run is removed.
 	if out := succeed(t, "uncertainty", "--model", model, "--test-size", "100", "--quiet", "--json",
@@ -178,11 +186,11 @@ func TestUncertainty(t *testing.T) {
 	}
 	n = uncertaintyNumbers{}
 	load(t, js, &n)
-	if n.tasks() != "uniform inverted rotated misread" || n.Samples != 100 || len(n.OODData) != 0 {
+	if n.tasks() != "uniform inverted rotated misclassified" || n.Samples != 100 || len(n.OODData) != 0 {
 		t.Errorf("%+v", n)
 	}
-	figures("histogram-uniform", "histogram-inverted", "histogram-rotated", "histogram-misread", "roc-unknown",
-		"roc-misread", "reliability", "examples")
+	figures("histogram-uniform", "histogram-inverted", "histogram-rotated", "histogram-misclassified", "roc-unknown",
+		"roc-misclassified", "reliability", "examples")
 }
 
 // For other images the built-in digits are the other source. No number depends on tier or

@@ -1,15 +1,16 @@
 package source
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"dpnbench/dataset"
 	"dpnbench/internal/array"
+	"dpnbench/internal/parallel"
 )
 
 // readArrays reads the arrays of an NPZ or safetensors file.
@@ -183,28 +184,12 @@ func inParallel(opt Options, n, width int, f func(lo, hi int) error) error {
 	const numbers = 1 << 20 // of a range
 	rows := max(1, numbers/max(width, 1))
 	errs := make([]error, (n+rows-1)/rows)
-	var work sync.WaitGroup
-	next := make(chan int)
-	for range cores() {
-		work.Go(func() {
-			for k := range next {
-				if errs[k] = opt.stopped(); errs[k] == nil {
-					errs[k] = f(k*rows, min(n, (k+1)*rows))
-				}
-			}
-		})
-	}
-	for k := range errs {
-		next <- k
-	}
-	close(next)
-	work.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
+	parallel.Each(len(errs), 0, func(k int) {
+		if errs[k] = opt.stopped(); errs[k] == nil {
+			errs[k] = f(k*rows, min(n, (k+1)*rows))
 		}
-	}
-	return nil
+	})
+	return cmp.Or(errs...)
 }
 
 func (p *part) readValues(a *array.Array, lo, hi int) error {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 
 	"dpnbench/internal/regular"
 )
@@ -70,9 +69,8 @@ func (f *idxFile) start() int64 { return int64(4 + 4*len(f.dims)) }
 // and the context count.
 func loadIDX(path string, rank, n int, opt Options) (*idxFile, error) {
 	f, size, err := regular.Open(path)
-	var at *fs.PathError
-	if errors.Is(err, regular.ErrNot) && errors.As(err, &at) {
-		return nil, &FormatError{File: path, Offset: -1, Problem: at.Err.Error()}
+	if errors.Is(err, regular.ErrNot) {
+		return nil, &FormatError{File: path, Offset: -1, Problem: regular.Cause(err).Error()}
 	}
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"dpnbench/dataset"
+	"dpnbench/internal/parallel"
 	"dpnbench/internal/regular"
 )
 
@@ -234,46 +235,38 @@ func brokenFiles(path string, all int, errs []error) error {
 
 // decodeAll decodes images on all cores.
 func decodeAll(dir string, files []imageFile, opt Options) (*part, error) {
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s: expected images, found none", folderOr(dir))
+	}
 	images, errs := make([]*decoded, len(files)), make([]error, len(files))
-	next := make(chan int)
-	var work sync.WaitGroup
 	var mutex sync.Mutex
 	var kept float64
-	for range cores() {
-		work.Go(func() {
-			for i := range next {
-				x, err := files[i].read(opt)
-				images[i], errs[i] = x, err
-				if err == nil {
-					mutex.Lock()
-					kept += 2 * float64(len(x.pixels)) // once more when they are put together
-					mutex.Unlock()
-				}
-			}
-		})
-	}
+	var done int
 	var problem error
-	check := func(done int) {
+	check := func() error {
 		mutex.Lock()
-		text := opt.tooLarge(kept)
-		mutex.Unlock()
-		if problem = opt.stopped(); problem == nil && text != "" {
+		defer mutex.Unlock()
+		if problem == nil {
+			problem = opt.stopped()
+		}
+		if text := opt.tooLarge(kept); problem == nil && text != "" {
 			problem = fmt.Errorf("%s: %d of %d files: %s", folderOr(dir), done, len(files), text)
 		}
+		return problem
 	}
-	for i := range files {
-		if check(i); problem != nil {
-			break
+	parallel.Each(len(files), 0, func(i int) {
+		if check() != nil {
+			return
 		}
-		next <- i
-	}
-	close(next)
-	work.Wait()
-	if problem == nil {
-		check(len(files))
-	}
-	if problem != nil {
-		return nil, problem
+		if images[i], errs[i] = files[i].read(opt); errs[i] == nil {
+			mutex.Lock()
+			kept += 2 * float64(len(images[i].pixels)) // once more when they are put together
+			done++
+			mutex.Unlock()
+		}
+	})
+	if err := check(); err != nil {
+		return nil, err
 	}
 	var broken []error
 	for i, err := range errs {
@@ -321,12 +314,8 @@ func (f *imageFile) read(opt Options) (*decoded, error) {
 	}
 	if f.content == nil {
 		b, err := regular.ReadFile(f.path, mostImageFile)
-		var at *fs.PathError
-		if errors.As(err, &at) {
-			return nil, at.Err
-		}
 		if err != nil {
-			return nil, err
+			return nil, regular.Cause(err)
 		}
 		f.content = b
 	}

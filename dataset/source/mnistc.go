@@ -18,7 +18,9 @@ const mnistcClean = "identity"
 // MNISTCFolder returns the folder of a data set mnist-c:FOLDER, the arrays that Mu and Gilmer have
 // published: for each corruption a folder with NPY files train_images, train_labels, test_images and
 // test_labels. As a data set it has the clean images, those of identity.
-func MNISTCFolder(spec string) (folder string, ok bool) { return strings.CutPrefix(spec, "mnist-c:") }
+func MNISTCFolder(spec string) (folder string, ok bool) { return strings.CutPrefix(spec, mnistcPrefix) }
+
+const mnistcPrefix = "mnist-c:"
 
 // readMNISTC reads a corruption of a release of MNIST-C.
 func readMNISTC(folder, corruption string, opt Options) (*content, error) {

@@ -121,6 +121,27 @@ func OpenContext(ctx context.Context, spec string, opt Options) (*dataset.Data, 
 	return c.data(opt)
 }
 
+// Absolute returns a name by which Open finds the same data from any folder.
+func Absolute(spec string) (string, error) {
+	if spec == "" || spec == "digits" || isNamed(spec) {
+		return spec, nil
+	}
+	if folder, ok := MNISTCFolder(spec); ok {
+		path, err := filepath.Abs(folder)
+		return mnistcPrefix + path, err
+	}
+	first, second := pair(spec)
+	if second == "" {
+		return filepath.Abs(spec)
+	}
+	first, err := filepath.Abs(first)
+	if err != nil {
+		return "", err
+	}
+	second, err = filepath.Abs(second)
+	return first + "," + second, err
+}
+
 // OpenTraining loads only the training images of a data set or, from a folder without any, the test
 // images. Sizes in opt do not count.
 func OpenTraining(ctx context.Context, spec string, opt Options) (*dataset.Set, error) {

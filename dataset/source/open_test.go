@@ -162,6 +162,56 @@ func TestNamedClasses(t *testing.T) {
 	}
 }
 
+// TestAbsolute names data from a folder in which their relative names do not hold.
+func TestAbsolute(t *testing.T) {
+	dir, other := t.TempDir(), t.TempDir()
+	t.Chdir(dir)
+	here, err := os.Getwd() // dir, but for links
+	if err != nil {
+		t.Fatal(err)
+	}
+	for spec, want := range map[string]string{
+		"": "", "digits": "digits", "mnist": "mnist", "fashion-mnist": "fashion-mnist",
+		"./mnist":        filepath.Join(here, "mnist"),
+		"mnist-c:sub":    "mnist-c:" + filepath.Join(here, "sub"),
+		"x.npy":          filepath.Join(here, "x.npy"),
+		"x.npy,y.npy":    filepath.Join(here, "x.npy") + "," + filepath.Join(here, "y.npy"),
+		"a/x.npy,y.npy":  filepath.Join(here, "a", "x.npy") + "," + filepath.Join(here, "y.npy"),
+		"x.csv,b/y.csv":  filepath.Join(here, "x.csv") + "," + filepath.Join(here, "b", "y.csv"),
+		"x.csv,":         filepath.Join(here, "x.csv,"),
+		here + "/z.csv":  filepath.Join(here, "z.csv"),
+		"mnist-c:" + dir: "mnist-c:" + dir,
+	} {
+		if got, err := Absolute(spec); got != want || err != nil {
+			t.Errorf("Absolute(%q) = %q, %v, want %q", spec, got, err, want)
+		}
+	}
+	if err := os.Mkdir("sub", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"x.csv", "sub/y.csv"} {
+		if err := os.WriteFile(name, []byte("a,label\n1,0\n2,1\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	spec, err := Absolute("x.csv,sub/y.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(other)
+	if d, err := Open(spec, Options{}); err != nil || d.Test.Len() != 2 {
+		t.Errorf("%s: %v", spec, err)
+	}
+}
+
+// A column of images without rows has no image to take the shape from.
+func TestNoImages(t *testing.T) {
+	if _, err := decodeAll("x.parquet", nil, Options{}); err == nil || err.Error() !=
+		"x.parquet: expected images, found none" {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestOpenErrors(t *testing.T) {
 	for _, c := range []struct {
 		spec, want string

@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,8 +15,6 @@ import (
 	"dpnbench/internal/array"
 	"dpnbench/internal/regular"
 )
-
-func cores() int { return runtime.GOMAXPROCS(0) }
 
 // noLabel is the setting for a table without labels.
 const noLabel = "none"

@@ -123,17 +123,19 @@ func (o FixedPointOptions) complete() (FixedPointOptions, error) {
 
 // FindFixedPoints follows the images of s until they stand still, and gathers the ends: in
 // the order of the images, each joins the nearest fixed point found so far within Merge,
-// the earlier one among equals, or begins a new one. progress, unless nil, is told after
-// each step how many images still move. The result has the same bits on every machine
+// the earlier one among equals, or begins a new one. The result has the same bits on every machine
 // and for any number of threads.
-func FindFixedPoints(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, opt FixedPointOptions,
-	progress func(step, moving int)) (*FixedPoints, error) {
+func FindFixedPoints(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set,
+	opt FixedPointOptions) (*FixedPoints, error) {
 	opt, err := opt.complete()
 	if err != nil {
 		return nil, err
 	}
 	if s.Len() == 0 {
 		return nil, fmt.Errorf("fixed points of no images")
+	}
+	if err := m.CheckLabelled(s); err != nil {
+		return nil, err
 	}
 	x0, err := m.Features(ctx, e, s)
 	if err != nil {
@@ -154,7 +156,7 @@ func FindFixedPoints(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dat
 	if f.EntropyStart, err = meanEntropy(ctx, e, m, f.Ends, f.Steps); err != nil {
 		return nil, err
 	}
-	if err := follow(ctx, e, m, f, progress); err != nil {
+	if err := follow(ctx, e, m, f); err != nil {
 		return nil, err
 	}
 	if f.EntropyEnd, err = meanEntropy(ctx, e, m, f.Ends, f.Steps); err != nil {
@@ -186,8 +188,7 @@ func FindFixedPoints(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dat
 
 // follow moves f.Ends until they stand still. Those that do are taken out of the batch:
 // no bit of a row depends on the others.
-func follow(ctx context.Context, e *engine.Engine, m *dpn.Model, f *FixedPoints,
-	progress func(step, moving int)) error {
+func follow(ctx context.Context, e *engine.Engine, m *dpn.Model, f *FixedPoints) error {
 	n, d := f.Ends.Rows, f.Ends.Cols
 	x, last := engine.NewMatrix(n, d), engine.NewMatrix(n, d)
 	copy(x.Data, f.Ends.Data)
@@ -236,9 +237,6 @@ func follow(ctx context.Context, e *engine.Engine, m *dpn.Model, f *FixedPoints,
 			copy(f.Ends.Row(int(i)), x.Row(b))
 		}
 		moving = moving[:keep]
-		if progress != nil {
-			progress(t, keep)
-		}
 	}
 	return nil
 }

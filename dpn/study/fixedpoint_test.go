@@ -36,7 +36,7 @@ func TestFixedPointOfOneComponent(t *testing.T) {
 	s := pixelPairs([]byte{0, 0, 255, 0, 10, 200, 128, 64}).Train
 	for _, alpha := range []float64{0.025, 0.125, 0.25, 0.375, 0.475} { // alpha lambda up to 1.9
 		m := pixelModel(t, lambda, alpha, mu...)
-		f, err := FindFixedPoints(ctx, e, m, s, FixedPointOptions{Tolerance: 1e-4}, nil)
+		f, err := FindFixedPoints(ctx, e, m, s, FixedPointOptions{Tolerance: 1e-4})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func TestFixedPointsDiverge(t *testing.T) {
 	ctx, e := context.Background(), newEngine(t)
 	s := pixelPairs([]byte{0, 0, 255, 0, 10, 200}).Train
 	for alpha, want := range map[float64]int32{0.6: HasDiverged, 0.5: StillMoving} {
-		f, err := FindFixedPoints(ctx, e, pixelModel(t, 4, alpha, 0.5, 0.25), s, FixedPointOptions{MaxSteps: 600}, nil)
+		f, err := FindFixedPoints(ctx, e, pixelModel(t, 4, alpha, 0.5, 0.25), s, FixedPointOptions{MaxSteps: 600})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,15 +117,13 @@ func TestBasinsOfTwoComponents(t *testing.T) {
 	var want *FixedPoints
 	for _, o := range [][]engine.Option{{engine.WithThreads(1)}, {engine.WithThreads(3),
 		engine.WithEagerThreads()}, {engine.WithTier(engine.Generic)}} {
-		last := -1
-		f, err := FindFixedPoints(ctx, newEngine(t, o...), m, s, FixedPointOptions{},
-			func(step, moving int) { last = moving })
+		f, err := FindFixedPoints(ctx, newEngine(t, o...), m, s, FixedPointOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(f.Points) != 2 || f.Converged != 700 || last != 0 || f.Purity != 1 || f.Accuracy != 1 {
-			t.Fatalf("%d fixed points, %d converged, %d still move, purity %v, accuracy %v", len(f.Points),
-				f.Converged, last, f.Purity, f.Accuracy)
+		if len(f.Points) != 2 || f.Converged != 700 || f.Purity != 1 || f.Accuracy != 1 {
+			t.Fatalf("%d fixed points, %d converged, purity %v, accuracy %v", len(f.Points), f.Converged, f.Purity,
+				f.Accuracy)
 		}
 		for i, a := range f.Assignment {
 			if p := f.Points[a]; p.Component != 1-int(s.Labels[i]) || p.Class != int(s.Labels[i]) {
@@ -203,17 +201,22 @@ func TestFixedPointsRefuse(t *testing.T) {
 		"tolerance": {Tolerance: -1}, "tolerance NaN": {Tolerance: math.NaN()}, "merge": {Merge: math.Inf(1)},
 		"steps": {MaxSteps: -1},
 	} {
-		if _, err := FindFixedPoints(ctx, e, m, s, o, nil); err == nil {
+		if _, err := FindFixedPoints(ctx, e, m, s, o); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	if _, err := FindFixedPoints(ended, e, m, s, FixedPointOptions{}, nil); !errors.Is(err, context.Canceled) {
+	if _, err := FindFixedPoints(ended, e, m, s, FixedPointOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if _, err := FindFixedPoints(ctx, e, m, s.Slice(0, 0), FixedPointOptions{}, nil); err == nil {
+	if _, err := FindFixedPoints(ctx, e, m, s.Slice(0, 0), FixedPointOptions{}); err == nil {
 		t.Error("no images: no error")
 	}
-	if _, err := FindFixedPoints(ctx, e, m, digits(t, 10, 10).Train, FixedPointOptions{}, nil); err == nil {
+	unlabelled := s.Slice(0, 1)
+	unlabelled.Labels = nil
+	if _, err := FindFixedPoints(ctx, e, m, unlabelled, FixedPointOptions{}); err == nil {
+		t.Error("images without labels: no error")
+	}
+	if _, err := FindFixedPoints(ctx, e, m, digits(t, 10, 10).Train, FixedPointOptions{}); err == nil {
 		t.Error("images of another size: no error")
 	}
 }

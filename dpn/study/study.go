@@ -112,12 +112,12 @@ func Run(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, op
 	}
 	w.next()
 	followed := s.Slice(0, min(fixedImages, s.Len()))
-	t.FixedPoints, err = FindFixedPoints(ctx, e, m, followed, FixedPointOptions{MaxSteps: fixedSteps}, nil)
+	t.FixedPoints, err = FindFixedPoints(ctx, e, m, followed, FixedPointOptions{MaxSteps: fixedSteps})
 	if err != nil {
 		return nil, err
 	}
 	w.next()
-	if opt.Train != nil && m.Config.Gradient != "detached" {
+	if opt.Train != nil && m.Config.Gradient != dpn.GradientDetached {
 		if t.Moves, err = MeasureCentreMoves(ctx, e, m, opt.Train); err != nil {
 			return nil, err
 		}

@@ -14,7 +14,8 @@ import (
 // Each calls f for 0 .. n-1 on up to threads goroutines (0: GOMAXPROCS), and returns when all calls
 // have returned. f must write only to outputs of its own index, so that no result depends on the
 // number of threads. If a call panics, or ends its goroutine by runtime.Goexit, no further call begins
-// and Each panics with a *Panic.
+// and Each panics with a *Panic. Where one goroutine is enough, it is the caller's, which then panics or
+// ends as the call does.
 func Each(n, threads int, f func(i int)) {
 	if threads <= 0 {
 		threads = runtime.GOMAXPROCS(0)

@@ -60,7 +60,7 @@ func (r *Report) Page(facts []report.Fact) report.Page {
 	return p
 }
 
-// Command is the command line of train for a run. preset is not needed.
+// Command is the command line that trains a run into a folder, with a further flag unless more is empty.
 func Command(run Run, more, folder string) string {
 	args := []string{"train"}
 	for _, s := range run.Settings {

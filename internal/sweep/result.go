@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"dpnbench/dpn"
 	"dpnbench/dpn/separation"
 )
 
@@ -28,14 +29,14 @@ const (
 // Settings are names and values as JSON has them.
 type Settings map[string]json.RawMessage
 
-// settings returns values as JSON: numbers and truths as they are, others as texts.
+// settings returns values as JSON: numbers and truths as they are, texts in quotation marks.
 func settings(list []Setting) Settings {
 	s := Settings{}
 	for _, v := range list {
-		if json.Valid([]byte(v.Value)) {
-			s[v.Name] = json.RawMessage(v.Value)
-		} else {
+		if text := dpn.CheckSetting(v.Name, v.Value) == nil; text || !json.Valid([]byte(v.Value)) {
 			s[v.Name], _ = json.Marshal(v.Value)
+		} else {
+			s[v.Name] = json.RawMessage(v.Value)
 		}
 	}
 	return s
@@ -54,7 +55,7 @@ type Result struct {
 	ValAccuracy   separation.Float `json:"val_accuracy"`
 	BestEpoch     int              `json:"best_epoch"`
 	Curve         Curve            `json:"val_loss_by_epoch"`
-	Steps         int              `json:"steps"` // updates
+	Updates       int              `json:"updates"`
 	Seconds       float64          `json:"seconds"`
 	WeightsSHA256 string           `json:"weights_sha256"`
 
@@ -330,7 +331,7 @@ func number(format string, v separation.Float, times float64) string {
 func (r *Report) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	head := append([]string{"index", "rung", "epochs"}, r.Varied...)
-	out.Write(append(head, "seed", "status", "val_loss", "val_accuracy", "best_epoch", "steps", "seconds",
+	out.Write(append(head, "seed", "status", "val_loss", "val_accuracy", "best_epoch", "updates", "seconds",
 		"weights_sha256", "folder"))
 	exact := func(v float64) string {
 		if math.IsNaN(v) {
@@ -348,7 +349,7 @@ func (r *Report) WriteCSV(w io.Writer) error {
 			seed = s.Varied[len(r.Varied)].Value
 		}
 		out.Write(append(row, seed, s.Status, exact(float64(s.ValLoss)), exact(float64(s.ValAccuracy)),
-			strconv.Itoa(s.BestEpoch), strconv.Itoa(s.Steps), exact(s.Seconds), s.WeightsSHA256, s.Folder))
+			strconv.Itoa(s.BestEpoch), strconv.Itoa(s.Updates), exact(s.Seconds), s.WeightsSHA256, s.Folder))
 	}
 	out.Flush()
 	return out.Error()

@@ -36,6 +36,19 @@ func mustPlan(t *testing.T, text string) *Plan {
 	return p
 }
 
+// TestSettings writes settings as JSON: a text stays one if it looks like a number.
+func TestSettings(t *testing.T) {
+	got := settings([]Setting{{"data", "2024"}, {"val-data", "true"}, {"form", "full"}, {"lr", "1e-3"},
+		{"layer-norm", "true"}, {"seed", "7"}})
+	want := map[string]string{"data": `"2024"`, "val-data": `"true"`, "form": `"full"`, "lr": "1e-3",
+		"layer-norm": "true", "seed": "7"}
+	for name, text := range want {
+		if string(got[name]) != text {
+			t.Errorf("%s: %s, want %s", name, got[name], text)
+		}
+	}
+}
+
 // TestBadPlans reads files that are wrong: the error is one line with the key and what was expected.
 func TestBadPlans(t *testing.T) {
 	for _, c := range [][2]string{
@@ -143,7 +156,7 @@ func results(runs []Run) (all []*Result) {
 				lr, _ = strconv.ParseFloat(s.Value, 64)
 			}
 		}
-		x.Status, x.Seconds, x.BestEpoch, x.Steps = Finished, 1.5, 3, 300
+		x.Status, x.Seconds, x.BestEpoch, x.Updates = Finished, 1.5, 3, 300
 		off := math.Abs(math.Log10(lr) + 2)
 		for epoch := range 3 {
 			x.Curve = append(x.Curve, separation.Float(0.3+off+1/float64(1+epoch)+0.01*float64(r.Index%3)))
@@ -273,7 +286,7 @@ func TestCSV(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
 	if len(lines) != 109 || lines[0] != "index,rung,epochs,components,form,lr,seed,status,val_loss,"+
-		"val_accuracy,best_epoch,steps,seconds,weights_sha256,folder" ||
+		"val_accuracy,best_epoch,updates,seconds,weights_sha256,folder" ||
 		!strings.HasPrefix(lines[2], "1,1,3,5,full,0.0001,2,finished,2.64") {
 		t.Errorf("%d lines: %q", len(lines), lines[:3])
 	}
