@@ -127,7 +127,7 @@ type update struct {
 }
 
 func updateOf(c dpn.Config, layers layer.Stack, pixels, d int) *update {
-	u := &update{c: c, layers: layers, pixels: pixels, d: d, exact: c.Gradient == "exact",
+	u := &update{c: c, layers: layers, pixels: pixels, d: d, exact: c.Gradient == dpn.GradientExact,
 		matrices: float64(c.Components), rank: potential.Settings{Form: c.Form, Rank: c.Rank}.LowRank()}
 	if potential.FormOf(c.Form).Shared {
 		u.matrices = 1

@@ -2,9 +2,7 @@ package bench
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -149,11 +147,7 @@ const maxReport = 256 << 20
 func ReadReport(path string) (*Report, error) {
 	b, err := regular.ReadFile(path, maxReport)
 	if err != nil {
-		var p *fs.PathError
-		if errors.As(err, &p) {
-			err = p.Err
-		}
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, regular.Cause(err))
 	}
 	return parseReport(path, b)
 }

@@ -275,7 +275,7 @@ func CheckScale(ctx context.Context, c ScaleCost, ranks, cores int, n Network) (
 		opt := dpn.FitOptions{Comm: comm}
 		last := time.Time{}
 		if comm.Rank() == 0 {
-			opt.OnStep = func(done, _ int, _ float64) {
+			opt.OnUpdate = func(done, _ int, _ float64) {
 				now := time.Now()
 				if done > begunUpdates {
 					times = append(times, now.Sub(last).Seconds())

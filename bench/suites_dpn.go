@@ -174,7 +174,7 @@ func trainBenchmark(x Extent, name string, c dpn.Config, route ascent.Route) ben
 	}
 	flop, square := updateOf(c, layers, grey.Len(), d).products(), float64(c.Components*d*d)
 	memory := 4 * 2 * square // A_i and P_i
-	if c.Gradient == "exact" {
+	if c.Gradient == dpn.GradientExact {
 		memory = trainingMemory(d, c.Components, c.Steps, c.Batch) + 4*3*square // A_i and its moments
 	}
 	return benchmark{

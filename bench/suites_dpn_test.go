@@ -42,7 +42,7 @@ func TestBegun(t *testing.T) {
 				}
 			}
 			// Two pixels that are black in all images stay apart.
-			if c.Gradient == "exact" && beside < d*d/2 || c.Gradient != "exact" && beside > 0 {
+			if c.Gradient == dpn.GradientExact && beside < d*d/2 || c.Gradient != dpn.GradientExact && beside > 0 {
 				t.Errorf("%s: A_%d has %d of %d elements beside the diagonal", name, i, beside, d*d-d)
 			}
 		}

@@ -77,7 +77,7 @@ func TestBalanceResumed(t *testing.T) {
 	dir := t.TempDir()
 	ctx, stop := context.WithCancel(t.Context())
 	again := newModel(t, c, d)
-	_, err := again.Fit(ctx, e, d.Train, FitOptions{Dir: dir, OnStep: func(done, _ int, _ float64) {
+	_, err := again.Fit(ctx, e, d.Train, FitOptions{Dir: dir, OnUpdate: func(done, _ int, _ float64) {
 		if done == 23 {
 			stop()
 		}

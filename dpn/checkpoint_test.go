@@ -107,7 +107,7 @@ func (r checkpointRun) outcome(dir string, resume bool) map[string]string {
 		r.t.Fatal(err)
 	}
 	all := map[string]string{"weights": m.WeightsSHA256()}
-	res.Init, res.Already, res.Seconds, res.PrepareSeconds, res.SecondsPerStep = nil, false, 0, 0, 0
+	res.Init, res.Already, res.Seconds, res.PrepareSeconds, res.SecondsPerUpdate = nil, false, 0, 0, 0
 	timeless := func(h *Epoch) {
 		if h.Seconds = 0; r.c.Shards > 1 {
 			h.Ascent = nil // of a piece, which one depends on the ranks
@@ -209,7 +209,7 @@ func (r checkpointRun) interrupted(dir string, resume bool, at int) (finished bo
 	saved := -1
 	_, _, err := r.fit(ctx, FitOptions{Dir: dir, Resume: resume,
 		OnSave: func(_, updates int) { saved = updates },
-		OnStep: func(done, _ int, _ float64) {
+		OnUpdate: func(done, _ int, _ float64) {
 			if done == at {
 				cancel()
 			}

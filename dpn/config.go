@@ -236,11 +236,11 @@ func (c Config) Validate() error {
 			badSetting("noise-min", c.NoiseMin, fmt.Sprintf("expected 0 to noise-max, which is %v", c.NoiseMax)))
 	}
 	errs = append(errs, weight("denoising", c.Denoising, "a weight above 0, or 0 for no denoising loss"))
-	if c.Denoising > 0 && (c.NoiseMax == 0 || c.Gradient != "exact") {
+	if c.Denoising > 0 && (c.NoiseMax == 0 || c.Gradient != GradientExact) {
 		errs = append(errs, badSetting("denoising", c.Denoising,
 			"expected noise-max above 0 and gradient exact with it"))
 	}
-	if c.NLL > 0 && c.Gradient != "exact" {
+	if c.NLL > 0 && c.Gradient != GradientExact {
 		errs = append(errs, badSetting("nll", c.NLL, "expected gradient exact with it"))
 	}
 	if c.Score > 0 {
@@ -248,7 +248,7 @@ func (c Config) Validate() error {
 			errs = append(errs, badSetting("score-sigma", c.ScoreSigma,
 				"expected a standard deviation of 1e-06 to 1e+06"))
 		}
-		if c.Gradient != "exact" {
+		if c.Gradient != GradientExact {
 			errs = append(errs, badSetting("score-matching", c.Score, "expected gradient exact with it"))
 		}
 	}
@@ -299,11 +299,17 @@ func (c Config) learningRate(group string) float64 {
 	return c.LR
 }
 
+// Kinds of gradient (Config.Gradient).
+const (
+	GradientExact    = "exact"
+	GradientDetached = "detached" // only the classifier learns
+)
+
 // Gradients lists the kinds of gradient.
-func Gradients() []string { return []string{"exact", "detached"} }
+func Gradients() []string { return []string{GradientExact, GradientDetached} }
 
 // denoisesOnce says whether the denoised features never change, so that they are computed once.
-func (c Config) denoisesOnce() bool { return c.Gradient == "detached" && c.NoiseMax == 0 }
+func (c Config) denoisesOnce() bool { return c.Gradient == GradientDetached && c.NoiseMax == 0 }
 
 // preprocessing returns what becomes of each image by itself.
 func (c Config) preprocessing() dataset.Preprocessing {

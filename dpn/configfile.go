@@ -59,7 +59,7 @@ func ReadTables(path string, names ...string) (settings map[string]any, tables m
 
 func readConfig(path string) ([]byte, error) {
 	text, err := regular.ReadFile(path, maxConfig)
-	return text, reason(err)
+	return text, regular.Cause(err)
 }
 
 // parseConfig is LoadConfig on the text of a file.

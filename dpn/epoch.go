@@ -137,7 +137,7 @@ func (f *fitting) measure(ctx context.Context, all int, p *pass) (h Epoch, err e
 	if err := f.pass(ctx, number, all, p); err != nil {
 		return h, err
 	}
-	if f.Updates > made && m.Config.Gradient == "exact" && m.Config.Steps > 0 && m.potential.Work().Rows > 0 {
+	if f.Updates > made && m.Config.Gradient == GradientExact && m.Config.Steps > 0 && m.potential.Work().Rows > 0 {
 		p.Ascent = cost(f.m)
 	}
 	if err := f.compare(ctx, number); err != nil {
@@ -166,7 +166,7 @@ func (f *fitting) measure(ctx context.Context, all int, p *pass) (h Epoch, err e
 			}
 		}
 	}
-	if m.Config.Gradient == "exact" {
+	if m.Config.Gradient == GradientExact {
 		if tensor, problem := m.potential.CheckDefinite(f.e); problem != "" {
 			return h, &NotDefiniteError{Epoch: number, Tensor: tensor, Problem: problem}
 		}
@@ -220,8 +220,8 @@ func (f *fitting) update(ctx context.Context, number, all int, p *pass, at []int
 		return err
 	}
 	f.took(time.Since(begun).Seconds())
-	if f.opt.OnStep != nil {
-		f.opt.OnStep(f.Updates+1, all, loss)
+	if f.opt.OnUpdate != nil {
+		f.opt.OnUpdate(f.Updates+1, all, loss)
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 // Config.Shards.
 type FinalScores struct {
 	Test       *Score // of FitOptions.Test, or nil
-	Validation *Score // of the validation samples, all classes weighing the same; nil without any
+	Validation *Score // of the validation samples, without the weights of Config.Balance; nil without any
 	ByClass    layer.ByClass
 }
 

@@ -43,7 +43,7 @@ type FitOptions struct {
 	OnEM      func(done, all int)               // after each iteration of EM (init em and em-classwise)
 	OnPrepare func(done, all int)               // while denoised features are computed once for all epochs
 	OnEpoch   func(Epoch)                       // after each finished epoch
-	OnStep    func(done, all int, loss float64) // after each update
+	OnUpdate  func(done, all int, loss float64) // after each update
 	OnSave    func(epochs, updates int)         // after each save that succeeds; both are finished
 	OnFinal   func()                            // before the evaluation of Final
 	Log       *slog.Logger                      // what else happens, each Warning among it; nil: nothing is logged
@@ -60,9 +60,9 @@ type FitResult struct {
 	Already bool                // nothing was left to train: an earlier call had finished
 	Final   *FinalScores        // nil then, with an error, and without FitOptions.Final
 	// before the first epoch: centres, and denoised features if they never change; of all calls
-	PrepareSeconds float64
-	Seconds        float64 // of all epochs, and of that
-	SecondsPerStep float64 // median of one of the last updates
+	PrepareSeconds   float64
+	Seconds          float64 // of all epochs, and of that
+	SecondsPerUpdate float64 // median of one of the last updates
 }
 
 // NotFiniteError says that training stopped because a number was infinite or NaN.
@@ -252,14 +252,14 @@ func (f *fitting) restoreBest() {
 // result sums up the finished epochs.
 func (f *fitting) result() *FitResult {
 	r := &FitResult{
-		Epochs:         f.lines.history,
-		Init:           f.placed,
-		EM:             f.EM,
-		Best:           f.Best,
-		Updates:        f.Updates,
-		PrepareSeconds: f.Prepared,
-		Seconds:        f.Prepared,
-		SecondsPerStep: median(f.Times),
+		Epochs:           f.lines.history,
+		Init:             f.placed,
+		EM:               f.EM,
+		Best:             f.Best,
+		Updates:          f.Updates,
+		PrepareSeconds:   f.Prepared,
+		Seconds:          f.Prepared,
+		SecondsPerUpdate: median(f.Times),
 	}
 	for _, h := range f.lines.history {
 		r.Seconds += h.Seconds

@@ -58,7 +58,7 @@ func TestEndsEarly(t *testing.T) {
 		m := newModel(t, tiny(), d)
 		ctx, cancel := context.WithCancel(context.Background())
 		var hashes []string // of the model as training left it after each update
-		r, err := m.Fit(ctx, e, d.Train, FitOptions{Dir: c.dir, OnStep: func(done, _ int, _ float64) {
+		r, err := m.Fit(ctx, e, d.Train, FitOptions{Dir: c.dir, OnUpdate: func(done, _ int, _ float64) {
 			hashes = append(hashes, m.WeightsSHA256())
 			if done == c.at {
 				c.act(m, cancel)

@@ -1,11 +1,11 @@
 package dpn
 
 import (
-	"errors"
 	"fmt"
 	"os"
 
 	"dpnbench/internal/output"
+	"dpnbench/internal/regular"
 )
 
 // Files that Fit keeps in its folder.
@@ -24,7 +24,7 @@ func (f *fitting) checkDir() error {
 		return nil
 	}
 	if _, err := os.Stat(dir); err != nil {
-		return fmt.Errorf("folder %s: %w; expected one that exists", dir, reason(err))
+		return fmt.Errorf("folder %s: %w; expected one that exists", dir, regular.Cause(err))
 	}
 	var files output.Files
 	files.Folder("folder", dir, output.Names(ModelFile, LastFile, StateFile, MetricsFile, ConfigFile), "")
@@ -33,13 +33,4 @@ func (f *fitting) checkDir() error {
 	}
 	output.CleanFolder(dir)
 	return nil
-}
-
-// reason returns the error of the file system without the path.
-func reason(err error) error {
-	var pe *os.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
 }

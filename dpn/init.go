@@ -13,10 +13,10 @@ import (
 
 // Ways to place the centres before training (Config.Init).
 const (
-	InitKMeans      = "kmeans"       // k-means on all features (KMeans)
-	InitClasswise   = "classwise"    // k-means in each class (ClassKMeans)
-	InitSamples     = "samples"      // features drawn at random (DrawCentres)
-	InitEM          = "em"           // expectation and maximisation from k-means (Potential.EM)
+	InitKMeans      = "kmeans"       // k-means on all features (potential.KMeans)
+	InitClasswise   = "classwise"    // k-means in each class (potential.ClassKMeans)
+	InitSamples     = "samples"      // features drawn at random (potential.DrawCentres)
+	InitEM          = "em"           // expectation and maximisation from k-means (potential.Potential.EM)
 	InitEMClasswise = "em-classwise" // the same from k-means in each class
 )
 

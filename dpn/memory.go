@@ -32,7 +32,7 @@ func (c Config) TrainingBytes(shape dataset.Shape, classes, samples int) float64
 	if r := c.potential().LowRank(); r >= 0 {
 		w := k * d * float64(r+1) // the most of parameters, w and F, their gradients and each packed copy
 		copies := 11 + sums       // with moments
-		if c.Gradient == "detached" {
+		if c.Gradient == GradientDetached {
 			copies = 7
 		} else if c.Score > 0 {
 			copies += 2 // a gradient
@@ -42,11 +42,11 @@ func (c Config) TrainingBytes(shape dataset.Shape, classes, samples int) float64
 	matrices := k * d * d
 	if potential.FormOf(c.Form).Shared {
 		matrices = d * d
-		if c.Gradient == "exact" {
+		if c.Gradient == GradientExact {
 			bytes += 4 * k * d * d // the gradients of all P_i before they are summed
 		}
 	}
-	if c.Gradient == "detached" {
+	if c.Gradient == GradientDetached {
 		return bytes + 4*3*matrices // A, packed P, the best A
 	}
 	if c.NLL > 0 {
@@ -72,7 +72,7 @@ func (c Config) MinibatchBytes(shape dataset.Shape, classes int) float64 {
 	if c.NLL > 0 {
 		row += 2*d + k
 	}
-	if c.Gradient == "detached" {
+	if c.Gradient == GradientDetached {
 		return 4 * b * (row + d)
 	}
 	row += (n+1)*d + n*(d+3*k+2) // x_0 to x_n, U, responsibilities, dL/dl

@@ -13,7 +13,7 @@ import (
 	"dpnbench/engine/num"
 )
 
-// Param is a tensor that training changes.
+// Param is layer.Param.
 type Param = layer.Param
 
 // Groups of the parameters (Param.Group), each with a learning rate and a gradient norm of its

@@ -37,7 +37,7 @@ const (
 
 // Save writes the model to path in the safetensors format, keys as in the published
 // state dictionary, settings in the metadata. A crash leaves the old file or the new one.
-// The precisions are the tensors of their form (FormFull and those below it); s0 and eps
+// The precisions are the tensors of their form (potential.Forms); s0 and eps
 // are the settings scale and eps.
 func (m *Model) Save(path string) error {
 	return safetensors.WriteFile(path, m.modelFile(path))
@@ -157,9 +157,8 @@ func FromTensors(f *safetensors.File, path string, r Reference) (*Model, error) 
 	}
 	if mu[0] < 1 || mu[1] < 1 || head[1] != mu[1] {
 		return nil, fmt.Errorf(
-			"tensors \"denoising_potential.mu\" and \"classifier.weight\" have shapes %v and %v, "+
-				"expected [k, d] and [classes, d]",
-			mu, head)
+			"tensors %q and \"classifier.weight\" have shapes %v and %v, expected [k, d] and [classes, d]",
+			potential.CentresName, mu, head)
 	}
 	if head[0] < 1 || head[0] > dataset.MostClasses {
 		return nil, fmt.Errorf("classifier.weight has shape %v, expected 1 to %d classes", head, dataset.MostClasses)

@@ -85,7 +85,7 @@ func (m *Model) Explain(e *engine.Engine, s *dataset.Set, training bool) string 
 	if train, _, err := m.split(s); training && err == nil {
 		images = train.Len()
 	}
-	if !training || c.Gradient != "exact" {
+	if !training || c.Gradient != GradientExact {
 		rows, once := min(evalRows, images), ""
 		switch {
 		case training && c.denoisesOnce():

@@ -22,7 +22,7 @@ var presets = []PresetInfo{
 	// The documents give Adam's rate and no schedule, so it is constant.
 	{"published", "the public reference: raw pixels, A = I; the potential is never trained", func(c *Config) {
 		c.Components, c.Steps, c.Scale, c.Alpha = 20, 30, 1, 0.1
-		c.Gradient, c.PotentialLR, c.Clip = "detached", 1e-3, 0
+		c.Gradient, c.PotentialLR, c.Clip = GradientDetached, 1e-3, 0
 		c.Schedule, c.Warmup = "constant", 0
 	}},
 	{"paper", "the same network trained with the exact gradient through all steps", func(c *Config) {
@@ -53,7 +53,7 @@ var presets = []PresetInfo{
 		c.Components, c.Steps, c.Form, c.Rank, c.Eps, c.Scale, c.Alpha = 60, 1, potential.FormFlat, 10, 0.2, 1, 1
 		c.Init, c.Epochs, c.LR, c.PotentialLR = InitClasswise, 10, 3e-3, 1e-5
 	}},
-	// The denoising loss pulls the ends of noisy ascents to those of the clean images. A small
+	// The denoising loss pulls the ends of noisy ascents to the features of the clean images. A small
 	// weight and many epochs keep the clean accuracy.
 	{"noise", "clean trained with noise and a denoising loss: the most robust to noise", func(c *Config) {
 		c.noisy(15)
@@ -96,7 +96,7 @@ var presets = []PresetInfo{
 var defaults = Config{
 	Extractor: "identity", Form: potential.FormFull, Rank: 8, Eps: 0.1, Init: InitKMeans,
 	EMIterations: 50, EMTolerance: 1e-3, EMRidge: 0.1,
-	Gradient: "exact", Epochs: 5, Batch: 128, Shards: 1,
+	Gradient: GradientExact, Epochs: 5, Batch: 128, Shards: 1,
 	Optimiser: Adam, LR: 1e-3, Schedule: layer.Cosine, Warmup: 0.05, Clip: 1,
 	ScoreSigma: 0.5, // half the standard deviation of normalised features
 	ValSize:    -1, Seed: 1, Data: "digits", DataSeed: 1,

@@ -23,7 +23,7 @@ func (c *ticks) now() time.Duration { return time.Duration(c.Add(1)) * time.Mill
 func checkPhases(t *testing.T, m *Model, p *Profile) {
 	t.Helper()
 	c := m.Config
-	exact := c.Gradient == "exact"
+	exact := c.Gradient == GradientExact
 	want := []PhaseKind{PhaseRead, PhaseHead, PhaseNorm, PhaseOptimiser, PhaseOther}
 	if exact {
 		want = append(want, PhasePrecisions, PhaseAscent, PhaseAscentBackward, PhaseSums, PhaseRetraction)

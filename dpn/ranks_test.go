@@ -164,7 +164,7 @@ func TestRanksFail(t *testing.T) {
 		}},
 		"epoch 1, update 2: the norm of the gradient is not finite": {2, func(rank int, m *Model, o *FitOptions) {
 			if rank == 0 {
-				o.OnStep = func(int, int, float64) { m.head.Weight.Data[0] = 1e38 }
+				o.OnUpdate = func(int, int, float64) { m.head.Weight.Data[0] = 1e38 }
 			}
 		}},
 		"rank 2 has other settings or other samples": {3, func(rank int, m *Model, _ *FitOptions) {
@@ -176,7 +176,7 @@ func TestRanksFail(t *testing.T) {
 			func(rank int, m *Model, _ *FitOptions) { m.head.Weight.Data[0] += float32(rank) }},
 		"epoch 1, update 3: tensor denoising_potential.A of rank 1 differs from that of rank 0": {2,
 			func(rank int, m *Model, o *FitOptions) {
-				o.OnStep = func(int, int, float64) { m.potential.Params()[3].Data[0] = 0.5 }
+				o.OnUpdate = func(int, int, float64) { m.potential.Params()[3].Data[0] = 0.5 }
 			}},
 	} {
 		err := onRanks(c.ranks, config, d, func(comm mpi.Comm, m *Model, e *engine.Engine) error {

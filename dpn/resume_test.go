@@ -144,7 +144,7 @@ func TestResume(t *testing.T) {
 	}
 
 	ctx, cancel := context.WithCancel(context.Background())
-	_, err = newModel(t, config, d).Fit(ctx, e, d.Train, FitOptions{Dir: cut, OnStep: func(done, _ int, _ float64) {
+	_, err = newModel(t, config, d).Fit(ctx, e, d.Train, FitOptions{Dir: cut, OnUpdate: func(done, _ int, _ float64) {
 		if done == 40 { // of 68, in the third epoch
 			cancel()
 		}
@@ -199,7 +199,7 @@ func TestResume(t *testing.T) {
 	}
 	if !finished.Already || got.Already || want.Already || finished.PrepareSeconds != got.PrepareSeconds ||
 		finished.Seconds != got.Seconds ||
-		finished.SecondsPerStep != got.SecondsPerStep {
+		finished.SecondsPerUpdate != got.SecondsPerUpdate {
 		t.Errorf("resumed when finished: %+v, before: %+v", finished, got)
 	}
 	if kept := savedProgress(t, cut).Prepared; kept != got.PrepareSeconds {

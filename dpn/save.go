@@ -269,7 +269,7 @@ func (b *saving) metrics() {
 		}
 		b.f.Metrics = lines.prefix()
 	}
-	b.write("metrics", MetricsFile, func(w io.Writer) error { _, err := w.Write(lines.pending); return err })
+	b.write("metrics", MetricsFile, output.Bytes(lines.pending))
 }
 
 func (b *saving) commit() error {

@@ -127,7 +127,7 @@ func (s *failing) run(name string, interrupted bool) {
 	begun := false
 	_, res, err := s.fit(ctx, FitOptions{Dir: s.dir, CheckpointUpdates: 1,
 		OnSave: func(_, updates int) { saves++; last = updates },
-		OnStep: func(done, _ int, _ float64) {
+		OnUpdate: func(done, _ int, _ float64) {
 			if s.from == 0 && !begun {
 				begun = true
 				at(0)

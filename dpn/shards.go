@@ -29,7 +29,7 @@ func (c Config) pieceRows(n int) int { return (n + c.Shards - 1) / c.Shards }
 
 // joint reports whether all pieces of a process climb together.
 func (c Config) joint() bool {
-	return c.Shards > 1 && !c.convolves() && c.Gradient == "exact" && potential.FormOf(c.Form).Dense
+	return c.Shards > 1 && !c.convolves() && c.Gradient == GradientExact && potential.FormOf(c.Form).Dense
 }
 
 // climbing returns the most rows of a minibatch of n that climb together.
@@ -250,7 +250,7 @@ func (s *Trainer) jointSum(pieces span, all rows) (f figures) {
 	s.profile.enter(PhaseAscentBackward)
 	p.BackwardRows(e, &s.path, v)
 
-	tree, atOnce := &s.tree, s.likelihood == nil && s.matching == nil && p.SumsPieces(e)
+	tree, atOnce := &s.tree, s.likelihood == nil && s.matching == nil && p.CanSumPieces(e)
 	if atOnce {
 		tree = &s.others
 		p.SumPieces(e, &s.path, s.cuts)

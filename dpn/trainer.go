@@ -106,7 +106,7 @@ func newTrainer(m *Model, e *engine.Engine, comm mpi.Comm) *Trainer {
 			s.dropouts = append(s.dropouts, d)
 		}
 	}
-	if c.Gradient == "exact" {
+	if c.Gradient == GradientExact {
 		s.params = m.Params()
 		p := m.potential
 		if c.NLL > 0 {
@@ -191,7 +191,7 @@ func (s *Trainer) gradientsOf(r rows) float64 {
 			copy(f.Row(b), s.denoised.Row(int(i)))
 		}
 		return s.classify(f, engine.Matrix{}, r)
-	case m.Config.Gradient == "detached":
+	case m.Config.Gradient == GradientDetached:
 		f := s.features(r)
 		s.profile.enter(PhaseAscent)
 		m.potential.Ascend(s.e, f, m.Config.Steps)
@@ -409,7 +409,7 @@ func (s *Trainer) update(rate, norm float64) error {
 	}
 	s.updates++
 	s.m.fresh = false
-	if c.Gradient == "exact" {
+	if c.Gradient == GradientExact {
 		s.profile.enter(PhaseRetraction)
 		p.Updated(s.e)
 	}

@@ -3,7 +3,6 @@ package plot
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,20 +43,15 @@ const (
 // Save writes f as path.png and path.svg, creating the folder if there is none. Each
 // file appears whole or not at all.
 func Save(path string, f Figure) error {
-	if dir := filepath.Dir(path); dir != "." {
-		if err := os.MkdirAll(dir, 0o777); err != nil {
-			return fmt.Errorf("plot: figure %s: %w", path, err)
-		}
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return err
 	}
 	var files output.Batch
 	defer files.Discard()
 	if err := Add(&files, path, f); err != nil {
 		return err
 	}
-	if err := files.Commit(); err != nil {
-		return fmt.Errorf("plot: figure %s: %w", path, err)
-	}
-	return nil
+	return files.Commit()
 }
 
 // Add adds f as path.png and path.svg to a batch of files, which appear when it is committed.
@@ -102,11 +96,11 @@ func (f drawing) add(files *output.Batch, path string) error {
 	encoders := []func() ([]byte, error){f.png, func() ([]byte, error) { return f.svg(f.title) }}
 	for i, name := range Files(path) {
 		b, err := encoders[i]()
-		if err == nil {
-			err = files.Write(name, func(w io.Writer) error { _, err := w.Write(b); return err })
-		}
 		if err != nil {
 			return fmt.Errorf("plot: figure %s: %w", name, err)
+		}
+		if err := files.Write(name, output.Bytes(b)); err != nil {
+			return err
 		}
 	}
 	return nil

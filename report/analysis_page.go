@@ -188,7 +188,7 @@ func (a Analysis) facts() []Fact {
 		subsets = fmt.Sprintf("%d subsets of each size, seed %d", a.Subsets, a.Seed)
 	}
 	gradient := c.Gradient
-	if gradient == "detached" {
+	if gradient == dpn.GradientDetached {
 		gradient = "detached: the potential was not trained"
 	}
 	return []Fact{

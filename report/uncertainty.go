@@ -40,9 +40,6 @@ const (
 	perfectAUROC  = 0.9995
 )
 
-// misreadTask is the name of the task that has no images of its own.
-const misreadTask = "misread"
-
 func (u Uncertainty) name() string { return Analysis{Model: u.Model, Data: u.Data}.name() }
 
 // score returns the index of the score of a name.
@@ -66,7 +63,7 @@ func (u Uncertainty) unknownTasks() []study.UncertaintyTask {
 
 // misclassified is the task of misclassified test images, or nil.
 func (u Uncertainty) misclassified() *study.UncertaintyTask {
-	if t := u.Study.Tasks; len(t) > 0 && t[len(t)-1].Name == misreadTask {
+	if t := u.Study.Tasks; len(t) > 0 && t[len(t)-1].Name == study.MisclassifiedTask {
 		return &t[len(t)-1]
 	}
 	return nil
@@ -149,7 +146,7 @@ func (u Uncertainty) hardSentence() string {
 // misclassifiedSentence says which score to use for misclassified images, and whether another
 // one would have been better.
 func (u Uncertainty) misclassifiedSentence() string {
-	t, at := u.misclassified(), u.score(u.Study.Advice.Misread)
+	t, at := u.misclassified(), u.score(u.Study.Advice.Misclassified)
 	kind, d := u.Study.Scores[at], t.Scores[at]
 	best, better := t.Best(), ""
 	if best != at {
@@ -210,10 +207,10 @@ func (u Uncertainty) Figures() []AnalysisFigure {
 		newFigure("examples", partUnknown, u.examples))
 	if t := u.misclassified(); t != nil {
 		out = append(out,
-			newFigure("histogram-misread", partMisclassified, func() (Shown, error) {
-				return u.histogram(t, u.Study.Advice.Misread, "misclassified")
+			newFigure("histogram-misclassified", partMisclassified, func() (Shown, error) {
+				return u.histogram(t, u.Study.Advice.Misclassified, "misclassified")
 			}),
-			newFigure("roc-misread", partMisclassified, func() (Shown, error) { return u.rocMisclassified(t) }))
+			newFigure("roc-misclassified", partMisclassified, func() (Shown, error) { return u.rocMisclassified(t) }))
 	}
 	return append(out, newFigure("reliability", partCalibration, u.reliability))
 }
@@ -231,7 +228,7 @@ func (u Uncertainty) histogram(t *study.UncertaintyTask, score, unknown string) 
 	known := "test " + u.samples()
 	threshold := "accepts 95% of the " + known
 	what := fmt.Sprintf("%s (%s)", unknown, t.Meaning)
-	if t.Name == misreadTask {
+	if t.Name == study.MisclassifiedTask {
 		known, threshold, what = "correctly classified", "accepts 95% of the correctly classified", unknown
 	}
 	f := plot.Histogram{
@@ -424,19 +421,11 @@ func UncertaintyPage(u Uncertainty, figures []AnalysisFigure) Page {
 	return p
 }
 
-// taskName is what tables call a task.
-func taskName(t study.UncertaintyTask) string {
-	if t.Name == misreadTask {
-		return "misclassified"
-	}
-	return t.Name
-}
-
 // scoreTable has a row for each score and a column for each task.
 func (u Uncertainty) scoreTable(caption string, cell func(study.ScoreDetection) string) Table {
 	t := Table{Caption: caption, Columns: []Column{{Name: "score"}}}
 	for _, task := range u.Study.Tasks {
-		t.Columns = append(t.Columns, Column{taskName(task), true})
+		t.Columns = append(t.Columns, Column{task.Name, true})
 	}
 	for i, kind := range u.Study.Scores {
 		row := Row{Cells: []string{formula(kind)}}
@@ -460,7 +449,7 @@ func (u Uncertainty) fullTable() Table {
 				limit = format.Significant(float64(d.Limit))
 			}
 			t.Rows = append(t.Rows, Row{Cells: []string{
-				taskName(task), u.Study.Scores[i].Name, format.Thousands(d.Known), format.Thousands(d.Unknown),
+				task.Name, u.Study.Scores[i].Name, format.Thousands(d.Known), format.Thousands(d.Unknown),
 				format.Number(d.AUROC, 4), shareInterval(d.AUROCCI, 4), percent(d.FPR), percentInterval(d.FPRCI), limit,
 			}})
 		}

@@ -52,8 +52,8 @@ func TestUncertaintyPage(t *testing.T) {
 		}
 	}
 	if got, want := strings.Join(names,
-		", "), "histogram-uniform, histogram-inverted, histogram-rotated, roc-unknown, examples, histogram-misread, "+
-		"roc-misread, reliability"; got != want {
+		", "), "histogram-uniform, histogram-inverted, histogram-rotated, roc-unknown, examples, "+
+		"histogram-misclassified, roc-misclassified, reliability"; got != want {
 		t.Errorf("figures %s, want %s", got, want)
 	}
 	page := uncertaintyHTML(t, u)
@@ -85,7 +85,7 @@ func TestUncertaintySummary(t *testing.T) {
 	}
 	u := doubted(t)
 	s := u.Study
-	s.Advice = study.UncertaintyAdvice{Unknown: "displacement", Misread: "softmax"}
+	s.Advice = study.UncertaintyAdvice{Unknown: "displacement", Misclassified: "softmax"}
 	text := func() string { return strings.Join(u.Summary(), "\n") }
 	for i := range s.Tasks {
 		for j := range s.Tasks[i].Scores {

@@ -29,7 +29,7 @@ var table1Statements = []statement{
 			why := "This is the value of 32 images"
 			if len(t.Whole) > 0 {
 				l := t.Whole[0].Analysis.Layers[layerInput]
-				why += fmt.Sprintf(": all %d have %.2f", t.Pictures, float64(l.Fuzziness))
+				why += fmt.Sprintf(": all %d have %.2f", t.Images, float64(l.Fuzziness))
 				why += limitText(l.Sampling)
 			}
 			return why + "."
@@ -129,7 +129,7 @@ func wholeText(t *Table1, format string, figure func(separation.Layer) float64) 
 		return "Measured on 32 images; this run did not measure all."
 	}
 	return fmt.Sprintf("Measured on 32 images; all %d have "+format+".",
-		t.Pictures, figure(t.Whole[0].Analysis.Layers[layerInput]))
+		t.Images, figure(t.Whole[0].Analysis.Layers[layerInput]))
 }
 
 // limitText continues a sentence about D with its estimate for N → ∞ images.

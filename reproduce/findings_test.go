@@ -105,7 +105,7 @@ func results(rises bool) Results {
 		}
 		few = append(few, p)
 	}
-	r.Table1 = &Table1{Pictures: 10000, Few: few, Long: few, Whole: whole}
+	r.Table1 = &Table1{Images: 10000, Few: few, Long: few, Whole: whole}
 
 	steps := fuzz(4, 2, 11)
 	r.Trained = &Trained{Runs: []TrainedRun{{Preset: "raw", Seed: 1,

@@ -48,7 +48,7 @@ type LawResult struct {
 	Data     string       `json:"data"`
 	Known    bool         `json:"known_data"` // all of Fashion-MNIST or MNIST: claims are judged
 	Side     int          `json:"side"`       // of an image, in pixels
-	Pictures int          `json:"pictures"`
+	Images   int          `json:"images"`
 	Epochs   int          `json:"epochs"`
 	Matrix   bool         `json:"matrix"`
 	Networks []LawNetwork `json:"networks"`
@@ -166,7 +166,7 @@ func RunLaw(ctx context.Context, e *engine.Engine, data *dataset.Data, o LawOpti
 	}
 	sum := digest(data)
 	out := &LawResult{Data: data.Name, Known: sum == mnist || sum == fashion, Side: lawSide,
-		Pictures: images.train.Len(), Epochs: o.Epochs, Matrix: o.Matrix}
+		Images: images.train.Len(), Epochs: o.Epochs, Matrix: o.Matrix}
 	for i, c := range cells {
 		n := c.LawNetwork
 		for s := range o.Seeds {

@@ -288,7 +288,7 @@ func heaviest(l *LawResult) []string {
 func lawBlocks(l *LawResult, figures report.Figures) []report.Block {
 	return []report.Block{
 		report.Text(commas(sentences.Say("law intro", "side", l.Side, "data", source.Title(l.Data),
-			"images", l.Pictures, "epochs", l.Epochs, "batch", lawBatch))),
+			"images", l.Images, "epochs", l.Epochs, "batch", lawBatch))),
 		report.Text(sentences.Say("law differs", "perClass", lawPerClass)),
 		lawTable(l), figures}
 }

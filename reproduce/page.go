@@ -67,7 +67,7 @@ func Page(r Results, facts []report.Fact) report.Page {
 	})
 	add("Along the steps of trained potentials", r.Trained != nil, func() []report.Block {
 		return append([]report.Block{
-			report.Text(commas(sentences.Say("trained intro", "images", r.Trained.Pictures))),
+			report.Text(commas(sentences.Say("trained intro", "images", r.Trained.Images))),
 			trainedTable(r.Trained), forwardTable(r.Trained), shown("trained-steps")},
 			walkBlocks(r.Trained.Walk, sentences.Say("trained walk"))...)
 	})
@@ -114,7 +114,7 @@ func summary(r Results, claims []Claim) []string {
 	if t := r.Table1; t != nil && len(t.Whole) > 0 {
 		few, all := t.Few[0].Analysis.Layers[layerInput], t.Whole[0].Analysis.Layers[layerInput]
 		out = append(out, sentences.Say("input", "few", table1Pictures, "d", float64(few.Fuzziness),
-			"all", t.Pictures, "dAll", float64(all.Fuzziness), "limit", limitText(all.Sampling)))
+			"all", t.Images, "dAll", float64(all.Fuzziness), "limit", limitText(all.Sampling)))
 		zero, ten, thirty := stepOf(t.Whole, 0), stepOf(t.Whole, table1Steps), stepOf(t.Whole, paperSteps)
 		out = append(out, sentences.Say("untrained steps", "course", courseOf(t.Whole, placementSteps), "zero",
 			zero.text("%.1f"), "ten", ten.text("%.1f"), "thirty", thirty.text("%.1f"), "seeds", len(t.Whole)))

@@ -16,7 +16,7 @@ func table1Table(t *Table1) report.Table {
 		Columns: []report.Column{{Name: "figure"}, {Name: "published", Number: true},
 			{Name: "32 images, 10 steps", Number: true}, {Name: "range",
 				Number: true}, {Name: commas(fmt.Sprintf("%d images, 30 steps",
-				t.Pictures)), Number: true}, {Name: "range", Number: true}}}
+				t.Images)), Number: true}, {Name: "range", Number: true}}}
 	for _, row := range []struct {
 		name, published string
 		layer           int
@@ -64,7 +64,7 @@ func table1Table(t *Table1) report.Table {
 // initialisation.
 func wholeTable(t *Table1) report.Table {
 	steps := []int{0, 4, table1Steps, 20, paperSteps}
-	out := report.Table{Caption: commas(sentences.Say("whole table", "images", t.Pictures)),
+	out := report.Table{Caption: commas(sentences.Say("whole table", "images", t.Images)),
 		Columns: []report.Column{{Name: "seed"}}}
 	for _, n := range steps {
 		out.Columns = append(out.Columns, report.Column{Name: fmt.Sprintf("step %d", n), Number: true})

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -130,11 +129,10 @@ const mostBytes = 1 << 28 // beyond which a file cannot be a part
 
 func readFile(path string) ([]byte, error) {
 	b, err := regular.ReadFile(path, mostBytes)
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return nil, fmt.Errorf("%s: %w", path, pe.Err)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, regular.Cause(err))
 	}
-	return b, err
+	return b, nil
 }
 
 // Len is the number of parts that are saved.
@@ -212,7 +210,7 @@ func (p *Parts) write(name string, b []byte) error {
 		files.Remove(path)
 	}
 	add := func(name string, b []byte) error {
-		return files.Write(filepath.Join(p.dir, name), func(w io.Writer) error { _, err := w.Write(b); return err })
+		return files.Write(filepath.Join(p.dir, name), output.Bytes(b))
 	}
 	if !p.begun {
 		if err := add(settingsFile, p.settings.file()); err != nil {

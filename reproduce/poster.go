@@ -214,15 +214,10 @@ func (o *PosterOptions) run(ctx context.Context, e *engine.Engine, data *dataset
 	if err != nil {
 		return u, err
 	}
-	d := m.Dim()
 	u.Run = PosterRun{Seed: c.Seed, Epochs: r.Epochs, Best: r.Best, TestAccuracy: score.Accuracy, TestLoss: score.Loss,
-		MACs:  c.Components*d*d*c.Steps + d*len(m.Classes),
-		Alpha: float64(m.Potential().Alpha())}
-	if c.Extractor != "identity" {
-		u.Run.MACs += data.Train.Shape.Len() * d
-	}
+		MACs: m.MACs(), Alpha: float64(m.Potential().Alpha())}
 	for _, c := range noises {
-		score, err := m.ScoreCorrupted(ctx, e, data.Test, c, 1)
+		score, err := m.ScoreCorrupted(ctx, e, data.Test, c, corruptSeed)
 		if err != nil {
 			return u, err
 		}
@@ -287,7 +282,7 @@ func (o *PosterOptions) runMLP(ctx context.Context, e *engine.Engine, data *data
 	}
 	u.Run = PosterRun{Seed: seed, TestAccuracy: score.Accuracy, TestLoss: score.Loss, MACs: n.MACs()}
 	for _, c := range noises {
-		s, err := baseline.Corrupted(e, data.Test, data.Norm, c, 1)
+		s, err := baseline.Corrupted(e, data.Test, data.Norm, c, corruptSeed)
 		if err != nil {
 			return u, err
 		}

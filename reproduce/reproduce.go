@@ -97,7 +97,7 @@ func trainModel(ctx context.Context, e *engine.Engine, m *dpn.Model, data *datas
 		opt.Resume = err == nil
 	}
 	trained := false
-	opt.OnStep = func(int, int, float64) { trained = true }
+	opt.OnUpdate = func(int, int, float64) { trained = true }
 	_, err := m.Fit(ctx, e, data.Train, opt)
 	var unsaved *dpn.UnsavedError
 	switch {

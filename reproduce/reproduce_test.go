@@ -75,7 +75,7 @@ func experiments(e *engine.Engine, d *dataset.Data) map[string]runner {
 			return r, err
 		},
 		"field": func(ctx context.Context, p *Parts) (r Results, err error) {
-			r.Field, err = RunField(ctx, e, d, FieldOptions{Pictures: 40, Progress: onward(), Parts: p})
+			r.Field, err = RunField(ctx, e, d, FieldOptions{Images: 40, Progress: onward(), Parts: p})
 			return r, err
 		},
 	}
@@ -350,7 +350,7 @@ func TestFewImages(t *testing.T) {
 	for range 31 {
 		a.Steps = append(a.Steps, layers[0])
 	}
-	r := Results{MNIST: true, Table1: &Table1{Pictures: 60, Few: []Placement{{Analysis: a}},
+	r := Results{MNIST: true, Table1: &Table1{Images: 60, Few: []Placement{{Analysis: a}},
 		Whole: []Placement{{Analysis: a}}}}
 	var page bytes.Buffer
 	if err := Page(r, nil).Write(&page); err != nil {

@@ -42,8 +42,8 @@ type RobustOptions struct {
 // minibatch.
 type Robust struct {
 	Data     string          `json:"data"`
-	Pictures int             `json:"pictures"`         // test images
-	SHA256   string          `json:"pictures_sha256"`  // of all images and labels
+	Images   int             `json:"images"`           // test images
+	SHA256   string          `json:"images_sha256"`    // of all images and labels
 	Epochs   int             `json:"epochs"`           // as requested; 0: as in the presets
 	Split    string          `json:"validation_split"` // how validation images are kept from all networks
 	Networks []RobustNetwork `json:"networks"`
@@ -155,7 +155,7 @@ func contenders() []contender {
 // images.
 func RunRobust(ctx context.Context, e *engine.Engine, data *dataset.Data, o RobustOptions) (*Robust, error) {
 	a := &setup{e: e, data: data, epochs: o.Epochs}
-	out := &Robust{Data: data.Name, Pictures: data.Test.Len(), SHA256: digest(data), Epochs: o.Epochs,
+	out := &Robust{Data: data.Name, Images: data.Test.Len(), SHA256: digest(data), Epochs: o.Epochs,
 		Split: "stratified"}
 	list := contenders()
 	most, all, done := 0, 0, 0

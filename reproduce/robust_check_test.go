@@ -10,7 +10,7 @@ import (
 
 // robustResults returns results as RunRobust returns them for the given number of seeds.
 func robustResults(seeds int) *Robust {
-	r := &Robust{Data: "digits", Pictures: 40, SHA256: "ab"}
+	r := &Robust{Data: "digits", Images: 40, SHA256: "ab"}
 	for seed := range seeds {
 		for _, c := range contenders() {
 			run := RobustRun{Seed: uint64(seed + 1), TestAccuracy: 0.5}

@@ -113,7 +113,7 @@ func differencesTable(r *Robust, noisy bool) (t report.Table) {
 
 // robustBlocks is the section of the page.
 func robustBlocks(r *Robust, figures report.Figures) []report.Block {
-	intro := report.Text(sentences.Say("robust intro", "images", r.Pictures, "kinds", len(dataset.RobustnessSuite())/3))
+	intro := report.Text(sentences.Say("robust intro", "images", r.Images, "kinds", len(dataset.RobustnessSuite())/3))
 	blocks := []report.Block{intro, verdictsTable(r)}
 	if text := ruleText(r); text != "" {
 		blocks = append(blocks, report.Text(text))

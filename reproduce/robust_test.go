@@ -31,8 +31,8 @@ func TestRobust(t *testing.T) {
 		}
 	}
 	r := whole(t, robust(newEngine(t, 2), d)).Robust
-	if r.Pictures != 40 {
-		t.Errorf("%d images", r.Pictures)
+	if r.Images != 40 {
+		t.Errorf("%d images", r.Images)
 	}
 	byName := map[string]RobustNetwork{}
 	for _, n := range r.Networks {

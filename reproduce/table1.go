@@ -37,8 +37,8 @@ type Table1Options struct {
 // Table1 holds the paper's Table 1 (and the figures around it) measured with its own protocol,
 // and on all test images over the 30 steps of section 2.2.
 type Table1 struct {
-	Data     string `json:"data"`
-	Pictures int    `json:"pictures"` // all test images
+	Data   string `json:"data"`
+	Images int    `json:"images"` // all test images
 
 	// Few is measured on the first 32 test images after 10 steps; Whole on all test images after
 	// each of 30 steps, with sampling errors. The first of Whole also has D against the number
@@ -79,7 +79,7 @@ func RunTable1(ctx context.Context, e *engine.Engine, data *dataset.Data, o Tabl
 	if n := data.Test.Len(); n < table1Pictures {
 		return nil, fmt.Errorf("table1: %d test images: expected at least %d", n, table1Pictures)
 	}
-	out := &Table1{Data: data.Name, Pictures: data.Test.Len()}
+	out := &Table1{Data: data.Name, Images: data.Test.Len()}
 	for at := range o.Seeds {
 		begin := func() { o.Progress.seed("table1: 32 images", at, o.Seeds, at, o.Seeds) }
 		u, err := unit(o.Parts, fmt.Sprintf("table1: seed %d", at+1), begin, func(string) (table1Unit, error) {

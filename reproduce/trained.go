@@ -28,10 +28,10 @@ type TrainedOptions struct {
 // Trained is the class separation of the test images along the ascent of networks trained with
 // the exact gradient, and along the layers of feed-forward networks for comparison.
 type Trained struct {
-	Data     string       `json:"data"`
-	Pictures int          `json:"pictures"` // all test images
-	Runs     []TrainedRun `json:"runs"`
-	Forward  []ForwardRun `json:"forward"`
+	Data    string       `json:"data"`
+	Images  int          `json:"images"` // all test images
+	Runs    []TrainedRun `json:"runs"`
+	Forward []ForwardRun `json:"forward"`
 
 	// Walk shows the first training of the first preset.
 	Walk *report.Walk `json:"-"`
@@ -74,7 +74,7 @@ func RunTrained(ctx context.Context, e *engine.Engine, data *dataset.Data, o Tra
 			*v = d
 		}
 	}
-	out := &Trained{Data: data.Name, Pictures: data.Test.Len()}
+	out := &Trained{Data: data.Name, Images: data.Test.Len()}
 	done, all := 0, (len(o.Presets)+len(forwardNetworks))*o.Seeds
 	for _, preset := range o.Presets {
 		for s := range o.Seeds {

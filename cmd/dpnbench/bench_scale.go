@@ -11,6 +11,7 @@ import (
 	"dpnbench/engine"
 	"dpnbench/internal/mpi"
 	"dpnbench/internal/output"
+	"dpnbench/internal/regular"
 	"dpnbench/internal/sysinfo"
 
 	"github.com/spf13/cobra"
@@ -203,7 +204,7 @@ func (s *scaling) conclude(r *bench.Scale) error {
 	var err error
 	if s.html != "" {
 		if err = output.Write(s.html, r.Page().Write); err != nil {
-			err = fmt.Errorf("--html %s: %w", s.html, reason(err))
+			err = fmt.Errorf("--html %s: %w", s.html, regular.Cause(err))
 		}
 	}
 	return joined(err, s.writeJSON(r))

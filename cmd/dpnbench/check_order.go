@@ -11,6 +11,7 @@ import (
 
 	"dpnbench/engine"
 	"dpnbench/engine/order"
+	"dpnbench/internal/regular"
 	"dpnbench/internal/sysinfo"
 	"dpnbench/plot"
 )
@@ -281,7 +282,7 @@ func (a *app) drawOrders(groups []*orderGroup) {
 // saveOrders writes a figure of each order of few terms.
 func saveOrders(dir string, groups []*orderGroup) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("--draw %s: %w", dir, reason(err))
+		return fmt.Errorf("--draw %s: %w", dir, regular.Cause(err))
 	}
 	names := map[string]int{}
 	for _, g := range groups {

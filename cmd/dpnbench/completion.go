@@ -71,6 +71,14 @@ func corruptionNames() []string {
 	return names
 }
 
+// completionCommand adds cobra's command for the command line args, and makes it refuse an unknown shell.
+func completionCommand(root *cobra.Command, args []string) {
+	root.InitDefaultCompletionCmd(args...)
+	if c, _, err := root.Find([]string{"completion"}); err == nil {
+		c.Args, c.RunE = noArgs, func(c *cobra.Command, _ []string) error { return c.Help() }
+	}
+}
+
 // completions adds to a command and those below it what a shell completes.
 func completions(c *cobra.Command) {
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {

@@ -11,6 +11,7 @@ import (
 	"dpnbench/dataset/fetch"
 	"dpnbench/dataset/source"
 	"dpnbench/internal/output"
+	"dpnbench/internal/regular"
 
 	"github.com/spf13/cobra"
 )
@@ -101,7 +102,7 @@ func (a *app) fetch(ctx context.Context, name, out string, mirrors []string) err
 		return err
 	}
 	if err := os.MkdirAll(out, 0o755); err != nil {
-		return fmt.Errorf("--out %s: %w", out, reason(err))
+		return fmt.Errorf("--out %s: %w", out, regular.Cause(err))
 	}
 	if mirrors == nil {
 		mirrors = usual

@@ -239,7 +239,7 @@ func (d *denoising) write(out *denoiseResult, first bool, s *dataset.Set, galler
 	})
 	r.images = nil
 	if err != nil {
-		return fmt.Errorf("%s: %w", r.File, reason(err))
+		return fmt.Errorf("%s: %w", r.File, regular.Cause(err))
 	}
 	name := strings.TrimSuffix(r.File, ".npy")
 	err = plot.Add(&files, name, gallery)
@@ -252,7 +252,7 @@ func (d *denoising) write(out *denoiseResult, first bool, s *dataset.Set, galler
 	}
 	path := filepath.Join(d.out, denoiseFile)
 	if err := addJSON(&files, path, out); err != nil {
-		return fmt.Errorf("%s: %w", path, reason(err))
+		return fmt.Errorf("%s: %w", path, regular.Cause(err))
 	}
 	if err := files.Commit(); err != nil {
 		return fmt.Errorf("--out %s: %w", d.out, err)
@@ -273,7 +273,7 @@ func (d *denoising) removeOld(files *output.Batch) error {
 	}
 	if err != nil {
 		return fmt.Errorf("--out %s: %s: %w; expected the file of an earlier run, or none",
-			d.out, denoiseFile, reason(err))
+			d.out, denoiseFile, regular.Cause(err))
 	}
 	for _, path := range list {
 		files.Remove(path)

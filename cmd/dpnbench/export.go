@@ -10,6 +10,7 @@ import (
 	"dpnbench/dpn/exchange"
 	"dpnbench/internal/format"
 	"dpnbench/internal/output"
+	"dpnbench/internal/regular"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -125,7 +126,7 @@ func (x *exporting) write(m *dpn.Model) error {
 			return exchange.WriteONNX(w, e, m)
 		})
 		if err != nil {
-			return fmt.Errorf("--out %s: %w", x.out, reason(err))
+			return fmt.Errorf("--out %s: %w", x.out, regular.Cause(err))
 		}
 		return nil
 	}
@@ -141,7 +142,7 @@ func (x *exporting) write(m *dpn.Model) error {
 		err = files.Commit()
 	}
 	if err != nil {
-		return fmt.Errorf("--out %s: %w", x.out, reason(err))
+		return fmt.Errorf("--out %s: %w", x.out, regular.Cause(err))
 	}
 	return nil
 }

@@ -3,13 +3,13 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
 	"dpnbench/internal/folderlock"
 	"dpnbench/internal/output"
 	"dpnbench/internal/quote"
+	"dpnbench/internal/regular"
 	"dpnbench/plot"
 )
 
@@ -56,7 +56,7 @@ func addJSON(files *output.Batch, path string, v any) error {
 	if err != nil {
 		return err
 	}
-	return files.Write(path, func(w io.Writer) error { _, err := w.Write(b); return err })
+	return files.Write(path, output.Bytes(b))
 }
 
 // saveJSON writes v to a file in the folder of results.
@@ -70,32 +70,31 @@ func saveJSON(path string, v any) error {
 
 // writeFile replaces the content of a file.
 func writeFile(path string, b []byte) error {
-	if err := output.Write(path, func(w io.Writer) error { _, err := w.Write(b); return err }); err != nil {
-		return fmt.Errorf("%s: %w", path, reason(err))
+	if err := output.Write(path, output.Bytes(b)); err != nil {
+		return fmt.Errorf("%s: %w", path, regular.Cause(err))
 	}
 	return nil
 }
 
-// reason strips the path from an error of the file system, for messages that name it already.
-func reason(err error) error {
-	if pe, ok := err.(*os.PathError); ok {
-		return pe.Err
-	}
-	return err
-}
-
 // openFolder makes a folder for results and removes what killed processes have left there. No
-// other process can write results to it until release is called.
+// other process can write results to it until release is called, which removes a new folder in which there is nothing.
 func openFolder(flag, path string) (release func(), err error) {
+	_, missing := os.Stat(path)
 	if err := os.MkdirAll(path, 0o755); err != nil {
-		return nil, fmt.Errorf("%s %s: %w", flag, path, reason(err))
+		return nil, fmt.Errorf("%s %s: %w", flag, path, regular.Cause(err))
 	}
-	release, err = folderlock.Acquire(path)
+	unlock, err := folderlock.Acquire(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w; expected a folder that no other run writes to", flag, path, reason(err))
+		return nil, fmt.Errorf("%s %s: %w; expected a folder that no other run writes to", flag, path,
+			regular.Cause(err))
 	}
 	output.CleanFolder(path)
-	return release, nil
+	return func() {
+		if missing != nil {
+			os.Remove(path) // fails if there is a file
+		}
+		unlock()
+	}, nil
 }
 
 // joined joins errors in one line; nil if there are none.

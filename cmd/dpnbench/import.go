@@ -14,6 +14,7 @@ import (
 	"dpnbench/dpn/exchange"
 	"dpnbench/internal/format"
 	"dpnbench/internal/output"
+	"dpnbench/internal/regular"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -114,7 +115,7 @@ func (i *importing) run(flags *pflag.FlagSet, path string) error {
 	}
 	r.Assumed = assumedSettings(m, flags)
 	if err := output.Write(i.out, func(w io.Writer) error { return m.Write(w, i.out) }); err != nil {
-		return fmt.Errorf("--out %s: %w", i.out, reason(err))
+		return fmt.Errorf("--out %s: %w", i.out, regular.Cause(err))
 	}
 	i.report(r)
 	return i.writeJSON(r)

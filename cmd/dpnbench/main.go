@@ -1,6 +1,6 @@
 // Command dpnbench trains, benchmarks and analyses Denoising Potential Networks on the CPU.
 //
-//	dpnbench demo                                      # check, train and analyse in two minutes
+//	dpnbench demo                                      # check, train and analyse in under two minutes
 //	dpnbench train --preset compact --out runs/first
 //	dpnbench analyze --model runs/first/model.safetensors
 //
@@ -22,6 +22,7 @@ import (
 	"dpnbench/engine"
 	"dpnbench/internal/mpi"
 	"dpnbench/internal/parallel"
+	"dpnbench/internal/regular"
 )
 
 // Exit statuses.
@@ -72,6 +73,7 @@ func (a *app) run(ctx context.Context, args []string) (status int) {
 	}()
 	a.args = args
 	root := a.command()
+	completionCommand(root, args)
 	root.SetArgs(args)
 	root.SetOut(a.out.File)
 	root.SetErr(a.errs())
@@ -81,7 +83,7 @@ func (a *app) run(ctx context.Context, args []string) (status int) {
 	case unread(a.out.err) && (err == nil || unread(err)): // as in "| head": the files are written
 		return exitUnread
 	case err == nil && a.out.err != nil:
-		err = fmt.Errorf("standard output: %w", reason(a.out.err))
+		err = fmt.Errorf("standard output: %w", regular.Cause(a.out.err))
 	case err == nil:
 		return exitDone
 	}

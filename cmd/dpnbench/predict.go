@@ -15,6 +15,7 @@ import (
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
 	"dpnbench/internal/output"
+	"dpnbench/internal/regular"
 	"dpnbench/internal/sysinfo"
 
 	"github.com/spf13/cobra"
@@ -284,7 +285,7 @@ func (p *predicting) predict(ctx context.Context, e *engine.Engine, m *dpn.Model
 	case p.app.out.err != nil: // run reports it
 		return nil
 	default:
-		return fmt.Errorf("--out %s: %w", p.out, reason(err))
+		return fmt.Errorf("--out %s: %w", p.out, regular.Cause(err))
 	}
 	from := p.data[0]
 	if n := len(p.data) - 1; n > 0 {

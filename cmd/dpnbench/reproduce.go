@@ -246,7 +246,7 @@ func (r *reproduction) openParts(s reproduce.Settings) (err error) {
 		}
 		r.note("finished before: %s\n", format.Count(r.parts.Len(), "part"))
 	} else if r.parts, err = reproduce.BeginParts(r.out, s, r.earlier()); err != nil {
-		return fmt.Errorf("--out %s: %w", r.out, reason(err))
+		return fmt.Errorf("--out %s: %w", r.out, regular.Cause(err))
 	}
 	r.parts.OnSave = func() { r.afterInterrupt = r.goOn() }
 	r.afterInterrupt = r.goOn()
@@ -406,7 +406,7 @@ func (r *reproduction) showFinished(s reproduce.Settings) error {
 	path := filepath.Join(r.out, resultsFile)
 	b, err := regular.ReadFile(path, maxResults)
 	if err != nil {
-		return fmt.Errorf("--resume: %s: %w", path, reason(err))
+		return fmt.Errorf("--resume: %s: %w", path, regular.Cause(err))
 	}
 	out, err := parseResults(b)
 	if err == nil {
@@ -503,7 +503,7 @@ func (r *reproduction) write(out *reproduced, all bool) error {
 	defer files.Discard()
 	path := filepath.Join(r.out, pageFile)
 	if err := files.Write(path, reproduce.Page(out.Results, facts).Write); err != nil {
-		return fmt.Errorf("--out %s: %w%s", path, reason(err), r.goOn())
+		return fmt.Errorf("--out %s: %w%s", path, regular.Cause(err), r.goOn())
 	}
 	for _, f := range reproduce.Figures(out.Results) {
 		if err := plot.Add(&files, filepath.Join(r.out, f.Name), f.Figure); err != nil {

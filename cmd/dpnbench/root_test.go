@@ -89,6 +89,7 @@ func TestHelp(t *testing.T) {
 			}
 		}
 	}
+	fails(t, []string{"completion", "foo"}, `no subcommand "foo", expected one of `, "bash")
 	fails(t, []string{"help", "foo"}, `no subcommand "foo", expected one of `, "train")
 	fails(t, []string{"help", "bench", "foo"}, `bench: no subcommand "foo", expected one of compare, scale`)
 	fails(t, []string{"help", "train", "foo"}, `train takes no argument "foo"`)

@@ -15,6 +15,7 @@ import (
 	"dpnbench/dpn/potential"
 	"dpnbench/engine"
 	"dpnbench/internal/output"
+	"dpnbench/internal/regular"
 	"dpnbench/plot"
 
 	"dpnbench/internal/format"
@@ -266,10 +267,10 @@ func (s *sampling) write(m *dpn.Model, x engine.Matrix) error {
 	defer files.Discard()
 	err := files.Write(path, func(w io.Writer) error { return dataset.WriteNPY(w, x.Data, x.Rows, x.Cols) })
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, reason(err))
+		return fmt.Errorf("%s: %w", path, regular.Cause(err))
 	}
 	if err := addJSON(&files, numbers, s.sampleResult); err != nil {
-		return fmt.Errorf("%s: %w", numbers, reason(err))
+		return fmt.Errorf("%s: %w", numbers, regular.Cause(err))
 	}
 	undrawn := fmt.Errorf("the features are not pixels (extractor %s)", m.Config.Extractor)
 	if s.Pixels {

@@ -271,7 +271,7 @@ func (z *features) named(err error, layers []separation.LayerInput, folder strin
 	case separation.TestFeatures:
 		flag, file = "--test-features", layers[i].Test
 	}
-	return fmt.Errorf("%s %s: %w", flag, arrayName(file.(separation.Samples).Source.(*array.Array)), input.Err)
+	return fmt.Errorf("%s %s: %w", flag, file.(separation.Samples).Source.(*array.Array).Title(), input.Err)
 }
 
 // layers opens the files of an epoch.
@@ -283,7 +283,7 @@ func (z *features) layers(folder string, labels *array.Labels) ([]separation.Lay
 	layers, files := make([]separation.LayerInput, len(arrays)), make([]layerFile, len(arrays))
 	for i, a := range arrays {
 		if a.Len() != len(labels.Of) {
-			return nil, nil, fmt.Errorf("--features %s: %s, expected %d as --labels %s has", arrayName(a),
+			return nil, nil, fmt.Errorf("--features %s: %s, expected %d as --labels %s has", a.Title(),
 				format.Count(a.Len(), "row"), len(labels.Of), z.labels)
 		}
 		name := a.Name
@@ -291,7 +291,7 @@ func (z *features) layers(folder string, labels *array.Labels) ([]separation.Lay
 			name = strings.SplitN(filepath.Base(a.File), ".", 2)[0]
 		}
 		if slices.ContainsFunc(files, func(f layerFile) bool { return f.Name == name }) {
-			name = arrayName(a)
+			name = a.Title()
 		}
 		layers[i] = separation.LayerInput{Name: name, Input: separation.Samples{Source: a, Labels: labels.Of}}
 		files[i] = layerFile{name, a.File, a.Name, a.DType, a.Shape}
@@ -300,14 +300,6 @@ func (z *features) layers(folder string, labels *array.Labels) ([]separation.Lay
 		return nil, nil, err
 	}
 	return layers, files, z.addClassifier(layers, arrays, folder)
-}
-
-// arrayName names an array in messages.
-func arrayName(a *array.Array) string {
-	if a.Name == "" {
-		return a.File
-	}
-	return a.File + ":" + a.Name
 }
 
 // noteColumn says which column of a table of several holds the labels, if nobody named it.
@@ -353,9 +345,6 @@ func (z *features) arrays(flag, folder string, specs []string, labels string, co
 			return nil, fmt.Errorf("%s %s: %d arrays in no order: expected the names of the layers, as in %s:%s,%s:%s",
 				flag, f.Path, len(list), spec, list[0].Name, spec, list[1].Name)
 		}
-		if name == "" && len(list) == 0 {
-			return nil, fmt.Errorf("%s %s: no arrays but the labels", flag, f.Path)
-		}
 		out = append(out, list...)
 	}
 	return out, nil
@@ -386,7 +375,7 @@ func (z *features) addTests(layers []separation.LayerInput, folder string, train
 	}
 	for i, a := range tests {
 		if a.Len() != len(labels.Of) {
-			return fmt.Errorf("--test-features %s: %s, expected %d as --test-labels %s has", arrayName(a),
+			return fmt.Errorf("--test-features %s: %s, expected %d as --test-labels %s has", a.Title(),
 				format.Count(a.Len(), "row"), len(labels.Of), z.testLabels)
 		}
 		layers[i].Test = separation.Samples{Source: a, Labels: labels.Of}
@@ -434,5 +423,5 @@ func (z *features) addClassifier(layers []separation.LayerInput, arrays []*array
 			return nil
 		}
 	}
-	return fmt.Errorf("--classifier %s: weights of %d features, which no layer has", arrayName(list[0]), c.Dim)
+	return fmt.Errorf("--classifier %s: weights of %d features, which no layer has", list[0].Title(), c.Dim)
 }

@@ -56,31 +56,31 @@ type training struct {
 
 // trainResult is the JSON of train.
 type trainResult struct {
-	Preset         string              `json:"preset"`
-	Seed           uint64              `json:"seed"`
-	Tier           string              `json:"tier"`
-	Threads        int                 `json:"threads"`
-	Data           string              `json:"data"`
-	TrainSamples   int                 `json:"train_samples"` // including those kept for validation
-	TestSamples    int                 `json:"test_samples"`
-	Epochs         []dpn.Epoch         `json:"epochs"`
-	BestEpoch      int                 `json:"best_epoch"`
-	StoppedEarly   bool                `json:"stopped_early"` // because of --patience
-	TestLoss       separation.Float    `json:"test_loss"`
-	TestAccuracy   separation.Float    `json:"test_accuracy"`   // null without test samples, as the loss
-	Validation     *classScores        `json:"validation"`      // of the best epoch; null without validation images
-	Steps          int                 `json:"steps"`           // updates
-	Seconds        float64             `json:"seconds"`         // of the whole training
-	PrepareSeconds float64             `json:"prepare_seconds"` // of that, before the first epoch
-	SecondsPerStep float64             `json:"seconds_per_step"`
-	Parameters     int                 `json:"parameters"`
-	MACsPerSample  int                 `json:"macs_per_sample"`
-	PeakRSSBytes   int64               `json:"peak_rss_bytes"`
-	WeightsSHA256  string              `json:"weights_sha256"`
-	EM             *potential.EMResult `json:"em,omitempty"`     // with init em or em-classwise
-	Phases         []bench.Phase       `json:"phases,omitempty"` // with --profile
-	Config         dpn.Config          `json:"config"`
-	Out            string              `json:"out"`
+	Preset           string              `json:"preset"`
+	Seed             uint64              `json:"seed"`
+	Tier             string              `json:"tier"`
+	Threads          int                 `json:"threads"`
+	Data             string              `json:"data"`
+	TrainSamples     int                 `json:"train_samples"` // including those kept for validation
+	TestSamples      int                 `json:"test_samples"`
+	Epochs           []dpn.Epoch         `json:"epochs"`
+	BestEpoch        int                 `json:"best_epoch"`
+	StoppedEarly     bool                `json:"stopped_early"` // because of --patience
+	TestLoss         separation.Float    `json:"test_loss"`
+	TestAccuracy     separation.Float    `json:"test_accuracy"` // null without test samples, as the loss
+	Validation       *classScores        `json:"validation"`    // of the best epoch; null without validation images
+	Updates          int                 `json:"updates"`
+	Seconds          float64             `json:"seconds"`         // of the whole training
+	PrepareSeconds   float64             `json:"prepare_seconds"` // of that, before the first epoch
+	SecondsPerUpdate float64             `json:"seconds_per_update"`
+	Parameters       int                 `json:"parameters"`
+	MACsPerSample    int                 `json:"macs_per_sample"`
+	PeakRSSBytes     int64               `json:"peak_rss_bytes"`
+	WeightsSHA256    string              `json:"weights_sha256"`
+	EM               *potential.EMResult `json:"em,omitempty"`     // with init em or em-classwise
+	Phases           []bench.Phase       `json:"phases,omitempty"` // with --profile
+	Config           dpn.Config          `json:"config"`
+	Out              string              `json:"out"`
 }
 
 // classScores are the accuracies of classes in the JSON of train.
@@ -368,7 +368,7 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 			"interval)\n", format.Count(n, "validation "+what), 100*lo, 100*hi)
 	}
 	t.note("%.1f s in total, %.1f s of it preparation; %s at %.3g s each; SHA-256 of the weights %s...\n",
-		r.Seconds, r.PrepareSeconds, format.Count(r.Steps, "update"), r.SecondsPerStep, r.WeightsSHA256[:16])
+		r.Seconds, r.PrepareSeconds, format.Count(r.Updates, "update"), r.SecondsPerUpdate, r.WeightsSHA256[:16])
 	if p := t.profile; p != nil && p.Updates() > 0 {
 		t.phase("measure the machine")
 		r.Phases = bench.TrainPhases(e, m, p)
@@ -430,7 +430,7 @@ func (t *training) fitOptions(c dpn.Config, samples int, noun string) dpn.FitOpt
 			t.afterInterrupt = fmt.Sprintf(": %s and %s are saved, continue with: %s", format.Count(epochs, "epoch"),
 				format.Count(updates, "update"), t.again())
 		},
-		OnStep: line.step,
+		OnUpdate: line.update,
 	}
 }
 
@@ -483,8 +483,8 @@ func (t *training) evaluate(ctx context.Context, e *engine.Engine, m *dpn.Model,
 		Preset:     c.Preset, Seed: c.Seed, Tier: e.Tier().String(), Threads: e.Threads(), Data: data.Name,
 		TrainSamples: data.Train.Len(), TestSamples: score.Samples,
 		Epochs: append([]dpn.Epoch{}, res.Epochs...), BestEpoch: res.Best, StoppedEarly: res.Stopped,
-		TestLoss: separation.Float(score.Loss), TestAccuracy: separation.Float(score.Accuracy), Steps: res.Updates,
-		Seconds: res.Seconds, PrepareSeconds: res.PrepareSeconds, SecondsPerStep: res.SecondsPerStep,
+		TestLoss: separation.Float(score.Loss), TestAccuracy: separation.Float(score.Accuracy), Updates: res.Updates,
+		Seconds: res.Seconds, PrepareSeconds: res.PrepareSeconds, SecondsPerUpdate: res.SecondsPerUpdate,
 		Parameters: m.Parameters(), MACsPerSample: m.MACs(), PeakRSSBytes: peakRSS(), WeightsSHA256: m.WeightsSHA256(),
 		EM: res.EM, Config: c, Out: t.out,
 	}
@@ -499,11 +499,11 @@ func (t *training) validation(m *dpn.Model, data *dataset.Data) (*dataset.Set, e
 	return m.Validation(data.Train)
 }
 
-// found returns the saved results of m in the folder, or nil.
+// found returns the saved results of m in the folder, or nil, as for those of versions that called updates steps.
 func (t *training) found(m *dpn.Model) *trainResult {
 	var r trainResult
 	b, err := regular.ReadFile(filepath.Join(t.out, resultFile), maxResults)
-	if err != nil || json.Unmarshal(b, &r) != nil || r.WeightsSHA256 != m.WeightsSHA256() {
+	if err != nil || json.Unmarshal(b, &r) != nil || r.WeightsSHA256 != m.WeightsSHA256() || r.Updates == 0 {
 		return nil
 	}
 	return &r

@@ -102,7 +102,7 @@ func TestPath(t *testing.T) {
 	}
 	var r trainResult
 	load(t, js, &r)
-	if r.Preset != "compact" || r.Seed != 3 || len(r.Epochs) != 2 || r.Steps != 2*12 || r.TestAccuracy <= 0 ||
+	if r.Preset != "compact" || r.Seed != 3 || len(r.Epochs) != 2 || r.Updates != 2*12 || r.TestAccuracy <= 0 ||
 		r.Parameters == 0 || r.MACsPerSample != 16*8+4*8*8*3+8*10 || r.PeakRSSBytes == 0 ||
 		len(r.WeightsSHA256) != 64 || r.Threads < 1 ||
 		r.Tier == "" {

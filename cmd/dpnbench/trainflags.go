@@ -165,8 +165,8 @@ func settings(c *dpn.Config) []settingGroup {
 			{&c.NoiseMin, "noise-min", "smallest `STD` of the noise added to half of each minibatch, in levels of " +
 				"[0, 1] (vectors: in deviations of a feature)"},
 			{&c.NoiseMax, "noise-max", "largest `STD` of that noise; 0: no noise"},
-			{&c.Denoising, "denoising", "`WEIGHT` of the denoising loss: distance between the ends of noisy and " +
-				"clean features"},
+			{&c.Denoising, "denoising", "`WEIGHT` of the denoising loss: squared distance from the ends of noisy " +
+				"ascents to the features without noise"},
 		}},
 	}
 }

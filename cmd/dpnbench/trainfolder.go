@@ -13,6 +13,7 @@ import (
 	"dpnbench/internal/folderlock"
 	"dpnbench/internal/mpi"
 	"dpnbench/internal/output"
+	"dpnbench/internal/regular"
 )
 
 // claimable refuses a folder that cannot be claimed, before the data are read.
@@ -103,8 +104,13 @@ func (t *training) prepareOut(c dpn.Config) (release func(), err error) {
 			}
 		}
 		if err != nil {
-			return nil, fmt.Errorf("folder runs: %w; choose another one with --out", reason(err))
+			return nil, fmt.Errorf("folder runs: %w; choose another one with --out", regular.Cause(err))
 		}
+		unlock, err := t.openOut()
+		return func() {
+			os.Remove(t.out) // fails if there is a file
+			unlock()
+		}, err
 	}
 	return t.openOut()
 }

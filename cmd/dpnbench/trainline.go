@@ -124,8 +124,8 @@ type trainLine struct {
 	loss   atomic.Uint64 // bits of the loss, smoothed over about twenty updates
 }
 
-// step is told of each update.
-func (l *trainLine) step(done, all int, loss float64) {
+// update is told of each update.
+func (l *trainLine) update(done, all int, loss float64) {
 	epoch := epochsOf(done, l.settings.Batch, l.samples)
 	if l.report == nil {
 		l.loss.Store(math.Float64bits(loss))

@@ -45,7 +45,8 @@ func TestModuleTrains(t *testing.T) {
 			before := n.m.Params()
 			for i, p := range in.Model.Params() {
 				same := slices.Equal(before[i].Data, p.Data)
-				if learns := n.m.Config.Gradient == "exact" || strings.HasPrefix(p.Name, classifier); same == learns {
+				learns := n.m.Config.Gradient == dpn.GradientExact || strings.HasPrefix(p.Name, classifier)
+				if same == learns {
 					t.Errorf("%s: changed %t, want %t", p.Name, !same, learns)
 				}
 			}

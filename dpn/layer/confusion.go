@@ -12,8 +12,7 @@ import (
 // Confusion counts rows: those of class y that were classified as p are Confusion[y][p].
 type Confusion [][]int
 
-// mostConfusion is the largest number of classes for which there is a Confusion: it has that many
-// numbers squared.
+// mostConfusion is the largest number of classes of a Confusion, whose size is its square.
 const mostConfusion = 1024
 
 // Outcomes counts rows by class, and by whether they were classified correctly.
@@ -25,8 +24,11 @@ type Outcomes struct {
 // NewOutcomes returns the counts of no rows.
 func NewOutcomes(classes int) *Outcomes {
 	o := &Outcomes{samples: make([]int, classes), right: make([]int, classes)}
-	for classes <= mostConfusion && len(o.confusion) < classes {
-		o.confusion = append(o.confusion, make([]int, classes))
+	if classes <= mostConfusion {
+		o.confusion = make(Confusion, classes)
+		for y := range o.confusion {
+			o.confusion[y] = make([]int, classes)
+		}
 	}
 	return o
 }

@@ -9,7 +9,7 @@ import (
 	"dpnbench/engine"
 )
 
-// Param is a tensor that training changes.
+// Param is a named tensor of a network. Optimisers change all but those of BatchNorm.Buffers.
 type Param struct {
 	Name  string // key in a model file
 	Shape []int

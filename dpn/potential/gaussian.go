@@ -52,7 +52,7 @@ var errSingular = errors.New("the precision has no inverse in float64, so there 
 
 // invertible puts the Cholesky factor of a, n x n, into its lower half, and says whether a
 // has an inverse in float64: no pivot may be what rounding makes of a zero (see
-// Spectrum.singular; no pivot is below the smallest eigenvalue).
+// Singular; no pivot is below the smallest eigenvalue).
 func invertible(a []float64, n int) bool {
 	var largest float64
 	for i := range n {

@@ -41,8 +41,8 @@ func (p *Potential) Sums(e *engine.Engine, tr *ascent.Trajectory, lo, hi int) {
 	p.mixture.Sums(e, p.Alpha(), p.form.factors(), tr, lo, hi, p.grad)
 }
 
-// SumsPieces reports whether SumPieces can be called, and is as quick as Sums for each piece.
-func (p *Potential) SumsPieces(e *engine.Engine) bool { return p.mixture.SumsPieces(e) }
+// CanSumPieces reports whether SumPieces can be called, and is as quick as Sums for each piece.
+func (p *Potential) CanSumPieces(e *engine.Engine) bool { return p.mixture.CanSumPieces(e) }
 
 // SumPieces sets the gradient of the tensors to the sum of what Sums, and then Gradients, give for each piece, by the
 // tree of num.TreeStep. A piece has the rows from one of cuts to the next.

@@ -11,7 +11,7 @@ import (
 	"dpnbench/internal/linalg"
 )
 
-// Param is a tensor that training changes.
+// Param is layer.Param.
 type Param = layer.Param
 
 // Groups of the parameters (Param.Group): each has a learning rate of its own.

@@ -93,7 +93,7 @@ func checkTemperature(t float64) error {
 // 1 those of the mixture.
 func (s *Sampler) Masses() []float64 { return slices.Clone(s.masses) }
 
-// Samples are independent draws from the mixture.
+// Samples are independent draws from the density of a Sampler.
 type Samples struct {
 	X          engine.Matrix `json:"-"`          // n x d
 	Components []int         `json:"components"` // n, where each was drawn from

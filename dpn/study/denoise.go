@@ -102,7 +102,7 @@ func SNR(clean, x []float32) float64 {
 // Gain is the mean signal-to-noise ratio of images in dB before and after the ascent, and
 // of the difference. Images without noise or without a signal are left out.
 type Gain struct {
-	Images int                 `json:"pictures"` // that the means are over
+	Images int                 `json:"images"` // that the means are over
 	Before separation.Float    `json:"snr_before_db"`
 	After  separation.Float    `json:"snr_after_db"`
 	Gain   separation.Float    `json:"gain_db"`

@@ -77,8 +77,8 @@ type ScoreDetection struct {
 // UncertaintyAdvice names a score for each purpose.
 type UncertaintyAdvice struct {
 	Unknown string `json:"unknown"` // the largest mean AUROC over the unknown sets
-	// Misread has the largest AUROC for misclassified images; empty where there were none.
-	Misread string `json:"misread"`
+	// Misclassified has the largest AUROC for misclassified images; empty where there were none.
+	Misclassified string `json:"misclassified"`
 }
 
 // CalibrationStudy is the calibration on the test images, before and after the logits are
@@ -197,7 +197,7 @@ func MeasureUncertainty(ctx context.Context, e *engine.Engine, m *dpn.Model, s *
 		return nil, fmt.Errorf("test images: %w", err)
 	}
 	out.Accuracy = out.Calibration.Before.Accuracy
-	out.Wrong = len(misread(e, known, s))
+	out.Wrong = len(misclassified(e, known, s))
 	if choosing == nil {
 		return out, nil
 	}
@@ -206,8 +206,8 @@ func MeasureUncertainty(ctx context.Context, e *engine.Engine, m *dpn.Model, s *
 		return nil, fmt.Errorf("validation images: %w", err)
 	}
 	advice := advise(tasks)
-	if out.ChosenOn = "validation"; advice.Misread == "" { // none were misread
-		advice.Misread = out.Advice.Misread
+	if out.ChosenOn = "validation"; advice.Misclassified == "" { // there were none
+		advice.Misclassified = out.Advice.Misclassified
 	}
 	out.Advice = advice
 	t, err := uncertainty.FitTemperature(labelled(m, held, opt.Validation))
@@ -254,9 +254,9 @@ func (u *uncertaintyStudy) measure(s *dataset.Set, unknowns []Unknown) (*Confide
 		}
 		tasks = append(tasks, t)
 	}
-	if wrong := misread(u.e, known, s); len(wrong) > 0 && len(wrong) < s.Len() {
+	if wrong := misclassified(u.e, known, s); len(wrong) > 0 && len(wrong) < s.Len() {
 		t := UncertaintyTask{
-			Name:    "misread",
+			Name:    MisclassifiedTask,
 			Meaning: "those of the same " + s.Samples() + " that are misclassified, against those classified correctly",
 		}
 		for i := range all {
@@ -303,8 +303,11 @@ func (t *UncertaintyTask) detect() error {
 	return nil
 }
 
-// misread returns the images of s that are misclassified, in order.
-func misread(e *engine.Engine, c *Confidence, s *dataset.Set) (at []int) {
+// MisclassifiedTask is the name of the task that has no images of its own.
+const MisclassifiedTask = "misclassified"
+
+// misclassified returns the images of s that are misclassified, in order.
+func misclassified(e *engine.Engine, c *Confidence, s *dataset.Set) (at []int) {
 	predicted := make([]int32, s.Len())
 	e.ArgMax(predicted, c.Logits)
 	for i, y := range s.Labels {
@@ -334,7 +337,7 @@ func advise(tasks []UncertaintyTask) (a UncertaintyAdvice) {
 	for i, s := range confidenceScores {
 		sum := 0.0
 		for _, t := range tasks {
-			if t.Name != "misread" {
+			if t.Name != MisclassifiedTask {
 				sum += t.Scores[i].AUROC
 			}
 		}
@@ -342,8 +345,8 @@ func advise(tasks []UncertaintyTask) (a UncertaintyAdvice) {
 			a.Unknown, best = s.Name, sum
 		}
 	}
-	if t := tasks[len(tasks)-1]; t.Name == "misread" {
-		a.Misread = confidenceScores[t.Best()].Name
+	if t := tasks[len(tasks)-1]; t.Name == MisclassifiedTask {
+		a.Misclassified = confidenceScores[t.Best()].Name
 	}
 	return a
 }

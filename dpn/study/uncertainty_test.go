@@ -97,7 +97,8 @@ func TestStudyUncertainty(t *testing.T) {
 	for _, task := range s.Tasks {
 		names = append(names, task.Name)
 	}
-	if !slices.Equal(names, []string{"uniform", "inverted", "rotated", "mirror", "misread"}) || len(s.Unknown) != 4 {
+	if !slices.Equal(names, []string{"uniform", "inverted", "rotated", "mirror", "misclassified"}) ||
+		len(s.Unknown) != 4 {
 		t.Fatalf("tasks %q", names)
 	}
 	for _, task := range s.Tasks[:2] {
@@ -118,9 +119,9 @@ func TestStudyUncertainty(t *testing.T) {
 		}
 	}
 	if mis := s.Tasks[4]; mis.Unknown != s.Wrong || mis.Known != 300-s.Wrong {
-		t.Errorf("%d misread and %d others, want %d", mis.Unknown, mis.Known, s.Wrong)
+		t.Errorf("%d misclassified and %d others, want %d", mis.Unknown, mis.Known, s.Wrong)
 	}
-	if s.ChosenOn != "validation" || s.Advice.Unknown == "" || s.Advice.Misread == "" ||
+	if s.ChosenOn != "validation" || s.Advice.Unknown == "" || s.Advice.Misclassified == "" ||
 		s.Calibration.Temperature.Samples != 80 ||
 		s.Calibration.After.Temperature != s.Calibration.Temperature.T {
 		t.Errorf("advice %+v on %s, temperature %+v", s.Advice, s.ChosenOn, s.Calibration.Temperature)
@@ -151,7 +152,7 @@ func TestAdvise(t *testing.T) {
 	tasks := []UncertaintyTask{
 		task("uniform", 0.9, 1, 0.5),
 		task("rotated", 0.9, 0.75, 0.5),
-		task("misread", 0.1, 0.2, 0.99),
+		task("misclassified", 0.1, 0.2, 0.99),
 	}
 	if a := advise(tasks); a != (UncertaintyAdvice{"phi_0", "displacement"}) {
 		t.Errorf("%+v", a)

@@ -2,10 +2,8 @@ package array
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -95,7 +93,9 @@ func Open(spec string, o Options) (*File, error) {
 		err = fmt.Errorf("%s: expected a file .npy, .npz, .safetensors, .csv or .tsv", path)
 	}
 	if err == nil && len(out.Arrays) == 0 {
-		err = fmt.Errorf("%s: no arrays in the file", path)
+		if err = fmt.Errorf("%s: no arrays in the file", path); o.Want != nil {
+			err = fmt.Errorf("%w beside labels", err)
+		}
 	}
 	if err != nil {
 		out.Close()
@@ -137,9 +137,8 @@ func (o Options) table(column string) TableOptions {
 // open opens a regular file. Errors begin with the path.
 func open(path string) (*os.File, int64, error) {
 	f, size, err := regular.Open(path)
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		err = fmt.Errorf("%s: %w", path, at.Err)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", path, regular.Cause(err))
 	}
 	return f, size, err
 }

@@ -4,10 +4,8 @@ package manifest
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"path/filepath"
 
 	"dpnbench/internal/regular"
@@ -36,12 +34,8 @@ func Write(w io.Writer, v any) error {
 func Read(dir string, most int64, command string, parse func(b []byte) error) error {
 	path := filepath.Join(dir, File)
 	b, err := regular.ReadFile(path, most)
-	var at *fs.PathError
-	switch {
-	case errors.As(err, &at):
-		return fmt.Errorf("%s: %w; expected a folder that %s has written", path, at.Err, command)
-	case err != nil:
-		return fmt.Errorf("%s: %w", path, err)
+	if err != nil {
+		return fmt.Errorf("%s: %w; expected a folder that %s has written", path, regular.Cause(err), command)
 	}
 	if err := parse(b); err != nil {
 		return fmt.Errorf("%s: %w", path, err)

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"dpnbench/internal/regular"
 )
 
 // Files are the inputs and outputs of a command.
@@ -106,7 +108,7 @@ func (f *Files) Check() error {
 	for i := range f.outputs {
 		o := &f.outputs[i]
 		if o.id, err = identify(o.path); err != nil {
-			return fmt.Errorf("%v: %w", o, cause(err))
+			return fmt.Errorf("%v: %w", o, regular.Cause(err))
 		}
 		if err := f.writable(o); err != nil {
 			return fmt.Errorf("%v: %w", o, err)
@@ -190,7 +192,7 @@ func (f *Files) owned() ([]named, error) {
 	var owned []named
 	for _, d := range f.folders {
 		if err := d.writable(); err != nil {
-			return nil, fmt.Errorf("%s %s: %w", d.flag, d.path, cause(err))
+			return nil, fmt.Errorf("%s %s: %w", d.flag, d.path, regular.Cause(err))
 		}
 		list, _ := os.ReadDir(d.path)
 		for _, e := range list {
@@ -208,7 +210,7 @@ func (f *Files) owned() ([]named, error) {
 				err = f.writable(&o)
 			}
 			if err != nil {
-				return nil, fmt.Errorf("%s: %s cannot be replaced: %w", o.flag, e.Name(), cause(err))
+				return nil, fmt.Errorf("%s: %s cannot be replaced: %w", o.flag, e.Name(), regular.Cause(err))
 			}
 			owned = append(owned, o)
 		}
@@ -228,7 +230,7 @@ func (f *Files) writable(o *named) error {
 	case info != nil:
 		w, err := os.OpenFile(o.id.target, os.O_WRONLY, 0)
 		if err != nil {
-			return cause(err)
+			return regular.Cause(err)
 		}
 		return w.Close()
 	case strings.HasSuffix(filepath.ToSlash(o.path), "/"):
@@ -243,7 +245,7 @@ func (f *Files) writable(o *named) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) { // "no such file" would be taken for one of the file
 		return fmt.Errorf("folder %s does not exist", o.folder())
 	}
-	return cause(probe(dir))
+	return regular.Cause(probe(dir))
 }
 
 // writable checks that files can be created in the folder, or the folder in its parent.
@@ -266,13 +268,4 @@ func (d folder) writable() error {
 		}
 		at = parent
 	}
-}
-
-// cause returns the error of the file system without the path, for messages that name it already.
-func cause(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
 }

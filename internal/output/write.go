@@ -25,6 +25,11 @@ func Write(path string, write func(w io.Writer) error) error {
 	return b.Commit()
 }
 
+// Bytes returns a function for Write that writes b.
+func Bytes(b []byte) func(w io.Writer) error {
+	return func(w io.Writer) error { _, err := w.Write(b); return err }
+}
+
 // Batch replaces and removes several files: Write puts all content to temporary files, Commit puts
 // them in their places. The zero Batch is empty. Write may be called from several goroutines.
 type Batch struct {

@@ -5,7 +5,6 @@ package main
 import (
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,5 +71,5 @@ func record(args []string, columns int, seconds float64, out string) error {
 	}
 	svg := r.svg(columns, took, seconds)
 	fmt.Printf("%s: %d bytes, %.1f times as fast\n", out, len(svg), took/seconds)
-	return output.Write(out, func(w io.Writer) error { _, err := w.Write(svg); return err })
+	return output.Write(out, output.Bytes(svg))
 }

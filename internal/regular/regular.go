@@ -68,3 +68,12 @@ func ReadFile(path string, most int64) ([]byte, error) {
 	}
 	return b, nil
 }
+
+// Cause returns what is wrong with a file, without its path, for messages that name it already.
+func Cause(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}
