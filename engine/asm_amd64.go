@@ -109,7 +109,8 @@ func transposeAVX2(dst []float32, ds int, src []float32, ss, rows, cols int) {
 		transposeBlocksAVX2(dst, ds, src, ss, n, c)
 		beside(c, n)
 	}
-	if c := cols &^ 7; rows-done >= 4 && c > 0 {
+	for c := cols &^ 7; done < rows && rows >= 4 && c > 0; {
+		done = min(done, rows-4) // some a second time: quicker than one by one
 		transposeFourAVX2(dst[done:], ds, src[done*ss:], ss, c)
 		beside(c, 4)
 	}

@@ -240,10 +240,10 @@ func (l *lowRank) quadForms(worker *engine.Worker, z engine.Matrix, q []float32,
 // quadFormsOnce is quadForms without the packed factors: it packs the rows of x, which are fewer.
 func (l *lowRank) quadFormsOnce(worker *engine.Worker, z engine.Matrix, q []float32, qs int, x engine.Matrix) {
 	zT := worker.ScratchRows(slotG, z.Cols, z.Rows, z.Rows)
-	for i, v := range l.offset {
+	for i := range l.offset {
 		row := zT.Row(i)
-		for b := range row {
-			row[b] = v
+		for n := copy(row, l.offset[i:i+1]); n > 0 && n < len(row); n *= 2 {
+			copy(row[n:], row[:n])
 		}
 	}
 	right := &l.m.memory(worker).packed
