@@ -290,7 +290,6 @@ const (
 // saving or drawing fails, it returns the results with the error.
 func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, data *dataset.Data) (*trainResult,
 	error) {
-	c := m.Config
 	val, err := t.validation(m, data)
 	if err != nil {
 		return nil, err
@@ -299,47 +298,18 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 	if t.validate == nil {
 		trained -= val.Len()
 	}
-	tests := 0
-	if data.Test != nil {
-		tests = data.Test.Len()
-	}
-	what := m.Shape.Sample()
-	t.note("%s on %s: %d training, %d validation and %d test %s, %d parameters, "+
-		"%.2f M multiply-adds per %s; %s, %s\n",
-		c.Preset, data.Name, trained, val.Len(), tests, m.Shape.Samples(), m.Parameters(), float64(m.MACs())/1e6, what,
-		e.Tier(), format.Count(e.Threads(), "thread"))
-	if n := t.count(); n > 1 {
-		t.note("%d ranks share the %d pieces of each minibatch (--shards)\n", n, c.Shards)
-	}
-	t.explainAscent(e, m, data.Train, true)
-	t.afterInterrupt = ": nothing is saved, start again with the same command"
-	if t.resume {
-		t.afterInterrupt = fmt.Sprintf("; continue with: %s", t.again())
-	}
-	t.phase("place centres")
-	if t.profiled {
-		t.profile, t.began = new(dpn.Profile), sysinfo.ReadUsage()
-	}
-	opt := t.fitOptions(c, trained, m.Shape.Samples())
-	epochs := newEpochTable(t.app, c, trained)
-	stays := t.madeEarlier()
-	opt.Final, opt.Test, opt.OnEpoch = true, data.Test, epochs.add
-	res, failed := t.fit(ctx, e, m, data, opt)
-	epochs.flush()
-	stays.warn(t)
+	t.announce(e, m, data, trained, val.Len())
+	res, failed := t.learn(ctx, e, m, data, trained)
 	if failed == nil && t.rank() > 0 {
 		return nil, nil
 	}
 	var unsaved *dpn.UnsavedError
-	var other *mpi.RankError
-	if errors.As(failed, &unsaved) || errors.As(failed, &other) {
-		failed = fmt.Errorf("%w%s", failed, t.afterInterrupt)
-	}
-	if failed != nil && (unsaved == nil || !unsaved.Finished) {
+	if failed != nil && !(errors.As(failed, &unsaved) && unsaved.Finished) {
 		return nil, failed
 	}
 	if res.Stopped {
-		t.note("stopped early: %s without a lower validation loss (--patience)\n", format.Count(c.Patience, "epoch"))
+		t.note("stopped early: %s without a lower validation loss (--patience)\n",
+			format.Count(m.Config.Patience, "epoch"))
 	}
 	var r *trainResult
 	if res.Already {
@@ -352,33 +322,8 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 			return nil, err
 		}
 	}
-	if r.TestSamples > 0 {
-		t.printf("test   loss %.4f   accuracy %.2f%%   (%s, model of epoch %d)\n", float64(r.TestLoss),
-			float64(100*r.TestAccuracy), format.Count(r.TestSamples, what), r.BestEpoch)
-	} else {
-		t.printf("test   no test samples in %s; --test-share 0.2 keeps some   (model of epoch %d)\n", data.Name,
-			r.BestEpoch)
-	}
-	if v := r.Validation; v != nil {
-		t.note("val    %s%s\n", lowestText(v.ByClass, what), balanced(v.ByClass))
-	}
-	if n := val.Len(); m.UnknownBelow != nil && n < fewKnown {
-		lo, hi := dpn.UnknownShare(n)
-		t.note("unknown: the threshold is that of %s; %.1f%% to %.1f%% of samples like them are below it (95%% "+
-			"interval)\n", format.Count(n, "validation "+what), 100*lo, 100*hi)
-	}
-	t.note("%.1f s in total, %.1f s of it preparation; %s at %.3g s each; SHA-256 of the weights %s...\n",
-		r.Seconds, r.PrepareSeconds, format.Count(r.Updates, "update"), r.SecondsPerUpdate, r.WeightsSHA256[:16])
-	if p := t.profile; p != nil && p.Updates() > 0 {
-		t.phase("measure the machine")
-		r.Phases = bench.TrainPhases(e, m, p)
-		t.printf("\nan update (mean of the quickest quarter), and its bounds on this machine:\n")
-		t.table(bench.PhaseRows(r.Phases))
-		const during = "training: times and bounds may be too long"
-		for _, w := range bench.Disturbances(t.began, sysinfo.ReadUsage(), during) {
-			t.warn("%s\n", w)
-		}
-	}
+	t.summarise(m, r, val.Len())
+	t.describePhases(e, m, r)
 	if failed != nil { // the folder does not have this model
 		return r, failed
 	}
@@ -390,6 +335,82 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 	}
 	t.note("model  %s\n", filepath.Join(t.out, dpn.ModelFile))
 	return r, nil
+}
+
+// announce prints what will be trained on what.
+func (t *training) announce(e *engine.Engine, m *dpn.Model, data *dataset.Data, trained, validated int) {
+	tests := 0
+	if data.Test != nil {
+		tests = data.Test.Len()
+	}
+	t.note("%s on %s: %d training, %d validation and %d test %s, %d parameters, "+
+		"%.2f M multiply-adds per %s; %s, %s\n", m.Config.Preset, data.Name, trained, validated, tests,
+		m.Shape.Samples(), m.Parameters(), float64(m.MACs())/1e6, m.Shape.Sample(), e.Tier(), format.Count(e.Threads(), "thread"))
+	if n := t.count(); n > 1 {
+		t.note("%d ranks share the %d pieces of each minibatch (--shards)\n", n, m.Config.Shards)
+	}
+	t.explainAscent(e, m, data.Train, true)
+}
+
+// learn trains m on that many samples. Its errors say how to go on.
+func (t *training) learn(ctx context.Context, e *engine.Engine, m *dpn.Model, data *dataset.Data, trained int) (
+	*dpn.FitResult, error) {
+	t.afterInterrupt = ": nothing is saved, start again with the same command"
+	if t.resume {
+		t.afterInterrupt = fmt.Sprintf("; continue with: %s", t.again())
+	}
+	t.phase("place centres")
+	if t.profiled {
+		t.profile, t.began = new(dpn.Profile), sysinfo.ReadUsage()
+	}
+	epochs := newEpochTable(t.app, m.Config, trained)
+	stays := t.madeEarlier()
+	opt := t.fitOptions(m.Config, trained, m.Shape.Samples())
+	opt.Final, opt.Test, opt.OnEpoch = true, data.Test, epochs.add
+	res, failed := t.fit(ctx, e, m, data, opt)
+	epochs.flush()
+	stays.warn(t)
+	if errors.As(failed, new(*dpn.UnsavedError)) || errors.As(failed, new(*mpi.RankError)) {
+		failed = fmt.Errorf("%w%s", failed, t.afterInterrupt)
+	}
+	return res, failed
+}
+
+// summarise prints the scores, the times and the hash of the weights.
+func (t *training) summarise(m *dpn.Model, r *trainResult, validated int) {
+	what := m.Shape.Sample()
+	if r.TestSamples > 0 {
+		t.printf("test   loss %.4f   accuracy %.2f%%   (%s, model of epoch %d)\n", float64(r.TestLoss),
+			float64(100*r.TestAccuracy), format.Count(r.TestSamples, what), r.BestEpoch)
+	} else {
+		t.printf("test   no test samples in %s; --test-share 0.2 keeps some   (model of epoch %d)\n", r.Data,
+			r.BestEpoch)
+	}
+	if v := r.Validation; v != nil {
+		t.note("val    %s%s\n", lowestText(v.ByClass, what), balanced(v.ByClass))
+	}
+	if m.UnknownBelow != nil && validated < fewKnown {
+		lo, hi := dpn.UnknownShare(validated)
+		t.note("unknown: the threshold is that of %s; %.1f%% to %.1f%% of samples like them are below it (95%% "+
+			"interval)\n", format.Count(validated, "validation "+what), 100*lo, 100*hi)
+	}
+	t.note("%.1f s in total, %.1f s of it preparation; %s at %.3g s each; SHA-256 of the weights %s...\n",
+		r.Seconds, r.PrepareSeconds, format.Count(r.Updates, "update"), r.SecondsPerUpdate, r.WeightsSHA256[:16])
+}
+
+// describePhases prints the phases of an update (--profile), and adds them to r.
+func (t *training) describePhases(e *engine.Engine, m *dpn.Model, r *trainResult) {
+	if t.profile == nil || t.profile.Updates() == 0 {
+		return
+	}
+	t.phase("measure the machine")
+	r.Phases = bench.TrainPhases(e, m, t.profile)
+	t.printf("\nan update (mean of the quickest quarter), and its bounds on this machine:\n")
+	t.table(bench.PhaseRows(r.Phases))
+	const during = "training: times and bounds may be too long"
+	for _, w := range bench.Disturbances(t.began, sysinfo.ReadUsage(), during) {
+		t.warn("%s\n", w)
+	}
 }
 
 // save writes the results and, if the figures of epochs are known, the curves.
