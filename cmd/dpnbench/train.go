@@ -345,7 +345,8 @@ func (t *training) announce(e *engine.Engine, m *dpn.Model, data *dataset.Data, 
 	}
 	t.note("%s on %s: %d training, %d validation and %d test %s, %d parameters, "+
 		"%.2f M multiply-adds per %s; %s, %s\n", m.Config.Preset, data.Name, trained, validated, tests,
-		m.Shape.Samples(), m.Parameters(), float64(m.MACs())/1e6, m.Shape.Sample(), e.Tier(), format.Count(e.Threads(), "thread"))
+		m.Shape.Samples(), m.Parameters(), float64(m.MACs())/1e6, m.Shape.Sample(), e.Tier(),
+		format.Count(e.Threads(), "thread"))
 	if n := t.count(); n > 1 {
 		t.note("%d ranks share the %d pieces of each minibatch (--shards)\n", n, m.Config.Shards)
 	}
