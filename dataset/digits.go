@@ -60,7 +60,7 @@ func DigitsContext(ctx context.Context, seed uint64, first, n int) (*Set, error)
 		Pixels: make([]byte, n*DigitSide*DigitSide),
 		Labels: make([]uint16, n),
 	}
-	const chunk = 256
+	const chunk = 64
 	parallel.Each((n+chunk-1)/chunk, 0, func(k int) {
 		if ctx.Err() != nil {
 			return

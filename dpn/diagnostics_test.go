@@ -184,8 +184,8 @@ func TestWarnings(t *testing.T) {
 	for _, init := range []string{"classwise", "em-classwise"} {
 		c, d := c, healthy
 		c.Init, d.Unused = init, 3
-		if text := c.warnings(d, 1)[0].Text; strings.Contains(text, "classwise") {
-			t.Errorf("init %s: %q", init, text)
+		if w := c.warnings(d, 1)[0]; w.Kind != "unused" || strings.Contains(w.Text, "classwise") {
+			t.Errorf("init %s: %+v", init, w)
 		}
 	}
 	for _, kind := range milder {

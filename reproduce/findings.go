@@ -142,7 +142,7 @@ func displacementText(t *Table1) string {
 			math.Sqrt(float64(images))
 	}
 	text := fmt.Sprintf("It is the Frobenius norm over the 32 images: %.3g an image (root mean square)",
-		of(t.Few, table1Pictures))
+		of(t.Few, table1Images))
 	if len(t.Whole) > 0 {
 		text += fmt.Sprintf("; all %d images after 30 steps have %.3g", t.Images, of(t.Whole, t.Images))
 	}

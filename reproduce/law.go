@@ -223,8 +223,8 @@ func CheckImages(experiment string, matrix bool, data *dataset.Data) error {
 	}
 	switch n := data.Test.Len(); experiment {
 	case "table1":
-		if n < table1Pictures {
-			return fewer("test", n, fmt.Errorf("%d test images: expected at least %d", n, table1Pictures))
+		if n < table1Images {
+			return fewer("test", n, fmt.Errorf("%d test images: expected at least %d", n, table1Images))
 		}
 	case "law":
 		most := lawPerClass

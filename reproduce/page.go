@@ -113,7 +113,7 @@ func summary(r Results, claims []Claim) []string {
 	}
 	if t := r.Table1; t != nil && len(t.Whole) > 0 {
 		few, all := t.Few[0].Analysis.Layers[layerInput], t.Whole[0].Analysis.Layers[layerInput]
-		out = append(out, sentences.Say("input", "few", table1Pictures, "d", float64(few.Fuzziness),
+		out = append(out, sentences.Say("input", "few", table1Images, "d", float64(few.Fuzziness),
 			"all", t.Images, "dAll", float64(all.Fuzziness), "limit", limitText(all.Sampling)))
 		zero, ten, thirty := stepOf(t.Whole, 0), stepOf(t.Whole, table1Steps), stepOf(t.Whole, paperSteps)
 		out = append(out, sentences.Say("untrained steps", "course", courseOf(t.Whole, placementSteps), "zero",

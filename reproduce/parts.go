@@ -256,7 +256,7 @@ type part struct {
 	SHA256  string          `json:"sha256"` // of this file with "" here
 }
 
-const partFormat = 1 // of parts and their settings
+const partFormat = 2 // of parts and their settings
 
 // encode returns the file of a part.
 func (u part) encode() []byte {

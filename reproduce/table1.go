@@ -15,8 +15,8 @@ import (
 // The protocol of the paper's Table 1, inferred from its figures. It differs from section 2.2,
 // which names a trained network and 30 steps.
 const (
-	table1Pictures = 32 // the first test images
-	table1Steps    = 10 // ascent steps
+	table1Images = 32 // the first test images
+	table1Steps  = 10 // ascent steps
 
 	paperSteps = 30 // ascent steps of section 2.2
 )
@@ -76,8 +76,8 @@ func RunTable1(ctx context.Context, e *engine.Engine, data *dataset.Data, o Tabl
 	if o.Trained == 0 {
 		o.Trained = o.Seeds
 	}
-	if n := data.Test.Len(); n < table1Pictures {
-		return nil, fmt.Errorf("table1: %d test images: expected at least %d", n, table1Pictures)
+	if n := data.Test.Len(); n < table1Images {
+		return nil, fmt.Errorf("table1: %d test images: expected at least %d", n, table1Images)
 	}
 	out := &Table1{Data: data.Name, Images: data.Test.Len()}
 	for at := range o.Seeds {
@@ -135,7 +135,7 @@ func (o *Table1Options) seed(ctx context.Context, e *engine.Engine, data *datase
 	} else if _, err := m.Init(ctx, e, data.Train); err != nil {
 		return u, err
 	}
-	few := data.Test.Slice(0, table1Pictures)
+	few := data.Test.Slice(0, table1Images)
 	if u.Few.Analysis, err = study.Analyze(ctx, e, m, few, study.AnalyzeOptions{}); err != nil {
 		return u, err
 	}

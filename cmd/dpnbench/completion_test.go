@@ -44,6 +44,9 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("%s %s: %q, want %q", c.args, c.typed, got, c.want)
 		}
 	}
+	if script := succeed(t, "completion", "bash"); !strings.Contains(script, "bash completion") {
+		t.Errorf("completion bash printed %q", script)
+	}
 }
 
 // TestChoices gives train every value that a shell completes for a setting: each is one, and there are no others. Every

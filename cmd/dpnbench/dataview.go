@@ -60,7 +60,8 @@ each channel of images, or of each feature. --mosaic draws the first images of e
 		RunE: func(c *cobra.Command, args []string) error { return v.info(c.Context(), args[0]) },
 	}
 	v.addTo(c)
-	c.Flags().StringVar(&v.mosaic, "mosaic", "", "PNG `FILE` for the first images: a row for each class")
+	c.Flags().StringVar(&v.mosaic, "mosaic", "", "PNG `FILE` for the first images: a row for each class, "+
+		"of 64 at most, and of large images fewer")
 	return c
 }
 
@@ -319,33 +320,45 @@ func (v *dataView) omitted(n int, what string) {
 	}
 }
 
+const (
+	mosaicGap  = 2       // pixels between images
+	mostPixels = 1 << 26 // of a mosaic of more than one image
+)
+
+// mosaicOf says how often images of a size are magnified in a mosaic, and how many fit beside and below each other.
+func mosaicOf(rows, cols int) (scale, across, down int) {
+	const least = 56 // pixels of an image
+	scale = max(1, least/max(rows, cols))
+	each := (rows*scale + mosaicGap) * (cols*scale + mosaicGap)
+	across = max(1, min(16, mostPixels/each))
+	return scale, across, max(1, min(64, mostPixels/(across*each)))
+}
+
 // mosaicPNG draws the first images of each class in a row, or of all in rows if there are no labels.
 func mosaicPNG(d *dataset.Data) ([]byte, error) {
-	const across, mostRows, least, gap = 16, 64, 56, 2
 	s := d.Train
 	if s == nil {
 		s = d.Test
 	}
-	rows := make([][]int, 0, mostRows)
+	scale, across, down := mosaicOf(s.Rows, s.Cols)
+	rows := make([][]int, 0, down)
 	if s.Labelled() {
-		rows = rows[:min(mostRows, len(d.Classes))]
+		rows = rows[:min(down, len(d.Classes))]
 		for i, y := range s.Labels {
 			if int(y) < len(rows) && len(rows[y]) < across {
 				rows[y] = append(rows[y], i)
 			}
 		}
 	} else {
-		for i := range min(s.Len(), across*10) {
+		for i := range min(s.Len(), across*min(down, 10)) {
 			if i%across == 0 {
 				rows = append(rows, nil)
 			}
 			rows[len(rows)-1] = append(rows[len(rows)-1], i)
 		}
 	}
-	scale := max(1, least/max(s.Rows, s.Cols)) // small images are magnified
+	const gap = mosaicGap
 	high, wide := s.Rows*scale+gap, s.Cols*scale+gap
-	const most = 1 << 26 // pixels
-	rows = rows[:min(len(rows), max(1, most/(across*high*wide)))]
 	out := image.NewRGBA(image.Rect(0, 0, across*wide+gap, len(rows)*high+gap))
 	for i := range out.Pix {
 		out.Pix[i] = 255

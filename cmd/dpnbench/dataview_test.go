@@ -81,6 +81,20 @@ func TestDataView(t *testing.T) {
 	}
 }
 
+// TestMosaic bounds the pixels of a mosaic.
+func TestMosaic(t *testing.T) {
+	for _, size := range []int{1, 28, 32, 200, 512, 1024, 3000, 5000, 8192, 1 << 16} {
+		scale, across, down := mosaicOf(size, size)
+		side := size*scale + mosaicGap
+		if n := across * down * side * side; n > mostPixels && across*down > 1 || across < 1 || down < 1 {
+			t.Errorf("size %d: %d x %d images, %d pixels", size, across, down, n)
+		}
+		if size == 28 && (scale != 2 || across != 16 || down != 64) {
+			t.Errorf("size 28: scale %d, %d x %d images", scale, across, down)
+		}
+	}
+}
+
 // TestReadingIsKept evaluates a model without the flags with which its data were read.
 func TestReadingIsKept(t *testing.T) {
 	longtest.Native(t)

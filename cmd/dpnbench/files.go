@@ -77,24 +77,18 @@ func writeFile(path string, b []byte) error {
 }
 
 // openFolder makes a folder for results and removes what killed processes have left there. No
-// other process can write results to it until release is called, which removes a new folder in which there is nothing.
+// other process can write results to it until release is called.
 func openFolder(flag, path string) (release func(), err error) {
-	_, missing := os.Stat(path)
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return nil, fmt.Errorf("%s %s: %w", flag, path, regular.Cause(err))
 	}
-	unlock, err := folderlock.Acquire(path)
+	release, err = folderlock.Acquire(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w; expected a folder that no other run writes to", flag, path,
 			regular.Cause(err))
 	}
 	output.CleanFolder(path)
-	return func() {
-		if missing != nil {
-			os.Remove(path) // fails if there is a file
-		}
-		unlock()
-	}, nil
+	return release, nil
 }
 
 // joined joins errors in one line; nil if there are none.

@@ -73,10 +73,10 @@ func (a *app) run(ctx context.Context, args []string) (status int) {
 	}()
 	a.args = args
 	root := a.command()
-	completionCommand(root, args)
 	root.SetArgs(args)
 	root.SetOut(a.out.File)
 	root.SetErr(a.errs())
+	completionCommand(root, args) // which keeps the output
 	err := root.ExecuteContext(ctx)
 	a.progress.end()
 	switch {

@@ -357,7 +357,7 @@ func (r *reproduction) checkFlags() error {
 
 const (
 	resultsFile   = "reproduce.json"
-	resultsFormat = 2       // the version of its content
+	resultsFormat = 3       // the version of its content
 	maxResults    = 1 << 28 // bytes, beyond which a file cannot be one
 )
 

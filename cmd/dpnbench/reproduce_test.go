@@ -94,7 +94,7 @@ func TestReproduceRobust(t *testing.T) {
 	holds(map[string]bool{"report.html": true, "reproduce.json": true, "robust-clean.png": false,
 		"robust-noisy.svg": false, "poster.png": true})
 	write(t, filepath.Join(out, "reproduce.json"), []byte("{}"))
-	fails(t, with(base, "--resume"), "--resume", "reproduce.json: format 0, expected 2")
+	fails(t, with(base, "--resume"), "--resume", "reproduce.json: format 0, expected 3")
 }
 
 // endedBy is a context that ends when a function says so.

@@ -74,6 +74,17 @@ func TestSweep(t *testing.T) {
 			t.Errorf("%s was written again", path)
 		}
 	}
+	for path, text := range before { // as earlier versions wrote it
+		if filepath.Base(path) == resultFile {
+			write(t, path, []byte(strings.Replace(text, `"updates": `, `"steps": `, 1)))
+		}
+	}
+	succeed(t, with(base, index)...)
+	for path, text := range tree(t, filepath.Join(index, runsFolder)) {
+		if filepath.Base(path) == resultFile && !strings.Contains(text, `"updates": `) {
+			t.Errorf("%s of an earlier version stays", path)
+		}
+	}
 	slices.Reverse(lines)
 	sweepConfig(t, dir, data, "steps = 2\nepochs = 2", "[vary]\n"+strings.Join(lines, "\n"))
 	succeed(t, with(base, filepath.Join(dir, "lines"), "--quiet")...)

@@ -322,7 +322,7 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 			return nil, err
 		}
 	}
-	t.summarise(m, r, val.Len())
+	t.summarise(m, r, data.Name, val.Len())
 	t.describePhases(e, m, r)
 	if failed != nil { // the folder does not have this model
 		return r, failed
@@ -353,7 +353,8 @@ func (t *training) announce(e *engine.Engine, m *dpn.Model, data *dataset.Data, 
 	t.explainAscent(e, m, data.Train, true)
 }
 
-// learn trains m on that many samples. Its errors say how to go on.
+// learn trains m on that many samples. If its folder cannot be written, or another rank fails, the error says how to
+// go on.
 func (t *training) learn(ctx context.Context, e *engine.Engine, m *dpn.Model, data *dataset.Data, trained int) (
 	*dpn.FitResult, error) {
 	t.afterInterrupt = ": nothing is saved, start again with the same command"
@@ -378,13 +379,13 @@ func (t *training) learn(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 }
 
 // summarise prints the scores, the times and the hash of the weights.
-func (t *training) summarise(m *dpn.Model, r *trainResult, validated int) {
+func (t *training) summarise(m *dpn.Model, r *trainResult, data string, validated int) {
 	what := m.Shape.Sample()
 	if r.TestSamples > 0 {
 		t.printf("test   loss %.4f   accuracy %.2f%%   (%s, model of epoch %d)\n", float64(r.TestLoss),
 			float64(100*r.TestAccuracy), format.Count(r.TestSamples, what), r.BestEpoch)
 	} else {
-		t.printf("test   no test samples in %s; --test-share 0.2 keeps some   (model of epoch %d)\n", r.Data,
+		t.printf("test   no test samples in %s; --test-share 0.2 keeps some   (model of epoch %d)\n", data,
 			r.BestEpoch)
 	}
 	if v := r.Validation; v != nil {
@@ -521,7 +522,8 @@ func (t *training) validation(m *dpn.Model, data *dataset.Data) (*dataset.Set, e
 	return m.Validation(data.Train)
 }
 
-// found returns the saved results of m in the folder, or nil, as for those of versions that called updates steps.
+// found returns the saved results of m in the folder, or nil, as for those of versions that called
+// updates steps.
 func (t *training) found(m *dpn.Model) *trainResult {
 	var r trainResult
 	b, err := regular.ReadFile(filepath.Join(t.out, resultFile), maxResults)

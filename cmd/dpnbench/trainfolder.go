@@ -106,11 +106,6 @@ func (t *training) prepareOut(c dpn.Config) (release func(), err error) {
 		if err != nil {
 			return nil, fmt.Errorf("folder runs: %w; choose another one with --out", regular.Cause(err))
 		}
-		unlock, err := t.openOut()
-		return func() {
-			os.Remove(t.out) // fails if there is a file
-			unlock()
-		}, err
 	}
 	return t.openOut()
 }

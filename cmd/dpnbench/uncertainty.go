@@ -113,7 +113,8 @@ func (u *uncertainty) run(ctx context.Context, flags *pflag.FlagSet) error {
 	}
 	trained, c := m.Config, m.Config
 	u.data.settle(flags, &c)
-	if len(u.oodData) == 0 && trained.Data != "digits" && c.Data != "digits" && m.Shape.Channels == 1 {
+	known := c.Data == "digits" || trained.Data == "digits" && !slices.Contains(m.Assumed, "data")
+	if len(u.oodData) == 0 && !known && m.Shape.Channels == 1 {
 		u.oodData = []string{"digits"}
 	}
 	if u.out == "" {
@@ -325,6 +326,7 @@ const uncertaintyFile = "uncertainty.json"
 // optionalFigures returns the names of the figures that are drawn only with some data.
 func optionalFigures() []string {
 	figures := []string{"roc-misclassified", "examples"}
+	figures = append(figures, "roc-misread", "histogram-misread") // of earlier versions
 	sets := append(source.Named(), "digits", "inverted", "rotated", "shuffled", study.MisclassifiedTask)
 	for i := range mostSources {
 		sets = append(sets, otherName(i+1))

@@ -76,7 +76,7 @@ func refused(err error) bool {
 }
 
 // about returns an error that names the path of the caller, never a temporary file.
-func about(op, path string, err error) error {
+func about(op, path string, err error) *fs.PathError {
 	var pe *fs.PathError
 	var le *os.LinkError
 	switch {
@@ -297,7 +297,9 @@ func (t *item) inPlace(from io.Reader) error {
 	case t.held != nil:
 		t.held.Close()
 		t.held = nil
-		return fmt.Errorf("%w; the whole content is in %s", about("write", t.path, err), t.temporary)
+		failed := about("write", t.path, err)
+		failed.Err = fmt.Errorf("%w; the whole content is in %s", failed.Err, t.temporary)
+		return failed
 	}
 	return about("write", t.path, err)
 }
