@@ -70,7 +70,7 @@ func TestBadParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	other, newer, unknown, empty := u, u, u, u
-	other.Run, newer.Format, unknown.Unit, empty.Result = Settings{Seeds: 1}.hash(), 2, "cake: DPN", nil
+	other.Run, newer.Format, unknown.Unit, empty.Result = Settings{Seeds: 1}.hash(), partFormat+1, "cake: DPN", nil
 	name := fileOf(unit)
 	for _, c := range []struct {
 		name, file string
@@ -83,13 +83,13 @@ func TestBadParts(t *testing.T) {
 		{"a digit", name, replace(good, `"test_accuracy":0.5`, `"test_accuracy":0.6`), "checksum"},
 		{"seconds", name, replace(good, `"seconds":0.5`, `"seconds":0.6`), "checksum"},
 		{"no result", name, empty.encode(), "not the result of"},
-		{"newer", name, newer.encode(), "format 2, expected 1"},
+		{"newer", name, newer.encode(), "format 3, expected 2"},
 		{"of other settings", name, other.encode(), "part of another run"},
 		{"of no experiment", name, unknown.encode(), `"cake: DPN", which is no part`},
 		{"of another unit", fileOf("poster: DPN, seed 2"), good, "part of another run"},
 		{"another kind", name, fileOfPart(t, unit, Field{}), "not the result of"},
 		{"settings, empty", settingsFile, nil, "damaged, or no file"},
-		{"settings, newer", settingsFile, replace(settings, `"format":1`, `"format":2`), "format 2, expected 1"},
+		{"settings, newer", settingsFile, replace(settings, `"format":2`, `"format":3`), "format 3, expected 2"},
 		{"settings, a digit", settingsFile, replace(settings, `"epochs":0`, `"epochs":1`), "checksum"},
 		{"other seeds", settingsFile, Settings{Seeds: 2}.file(), "--seeds 2, this command 0"},
 		{"other epochs", settingsFile, Settings{Epochs: 2}.file(), "--epochs 2, this command 0"},
@@ -150,7 +150,7 @@ func FuzzPart(f *testing.F) {
 		f.Add(fileOfPart(f, name, result))
 	}
 	f.Add(Settings{Experiment: "law"}.file())
-	f.Add([]byte(`{"format":1,"unit":"field:","result":null}`))
+	f.Add([]byte(`{"format":2,"unit":"field:","result":null}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		fuzzlimit.Check(t, 64*len(b)+1<<20, func() {
 			if u, err := parsePart(b); err == nil && !bytes.Equal(u.encode(), b) {
