@@ -357,9 +357,8 @@ func mosaicPNG(d *dataset.Data) ([]byte, error) {
 			rows[len(rows)-1] = append(rows[len(rows)-1], i)
 		}
 	}
-	const gap = mosaicGap
-	high, wide := s.Rows*scale+gap, s.Cols*scale+gap
-	out := image.NewRGBA(image.Rect(0, 0, across*wide+gap, len(rows)*high+gap))
+	high, wide := s.Rows*scale+mosaicGap, s.Cols*scale+mosaicGap
+	out := image.NewRGBA(image.Rect(0, 0, across*wide+mosaicGap, len(rows)*high+mosaicGap))
 	for i := range out.Pix {
 		out.Pix[i] = 255
 	}
@@ -374,7 +373,7 @@ func mosaicPNG(d *dataset.Data) ([]byte, error) {
 					if s.Channels == 3 {
 						pixel.G, pixel.B = x[plane+at], x[2*plane+at]
 					}
-					out.SetRGBA(gap+c*wide+k, gap+r*high+y, pixel)
+					out.SetRGBA(mosaicGap+c*wide+k, mosaicGap+r*high+y, pixel)
 				}
 			}
 		}

@@ -76,7 +76,7 @@ func (a *app) run(ctx context.Context, args []string) (status int) {
 	root.SetArgs(args)
 	root.SetOut(a.out.File)
 	root.SetErr(a.errs())
-	completionCommand(root, args) // which keeps the output
+	completionCommand(root, args) // after SetOut: it remembers where to print
 	err := root.ExecuteContext(ctx)
 	a.progress.end()
 	switch {

@@ -113,8 +113,7 @@ func (u *uncertainty) run(ctx context.Context, flags *pflag.FlagSet) error {
 	}
 	trained, c := m.Config, m.Config
 	u.data.settle(flags, &c)
-	known := c.Data == "digits" || trained.Data == "digits" && !slices.Contains(m.Assumed, "data")
-	if len(u.oodData) == 0 && !known && m.Shape.Channels == 1 {
+	if len(u.oodData) == 0 && c.Data != "digits" && !learnedDigits(trained, m.Assumed) && m.Shape.Channels == 1 {
 		u.oodData = []string{"digits"}
 	}
 	if u.out == "" {
@@ -323,10 +322,14 @@ func (u *uncertainty) scores(s *study.UncertaintyStudy, measure string, cell fun
 // uncertaintyFile holds an uncertaintyResult.
 const uncertaintyFile = "uncertainty.json"
 
+// learnedDigits says whether a model was trained on the built-in digits, as far as its file says so.
+func learnedDigits(trained dpn.Config, assumed []string) bool {
+	return trained.Data == "digits" && !slices.Contains(assumed, "data")
+}
+
 // optionalFigures returns the names of the figures that are drawn only with some data.
 func optionalFigures() []string {
 	figures := []string{"roc-misclassified", "examples"}
-	figures = append(figures, "roc-misread", "histogram-misread") // of earlier versions
 	sets := append(source.Named(), "digits", "inverted", "rotated", "shuffled", study.MisclassifiedTask)
 	for i := range mostSources {
 		sets = append(sets, otherName(i+1))

@@ -193,6 +193,20 @@ func TestUncertainty(t *testing.T) {
 		"roc-misclassified", "reliability", "examples")
 }
 
+// Of foreign weights, whose settings are assumed, nobody knows what they were trained on.
+func TestLearnedDigits(t *testing.T) {
+	for _, c := range []struct {
+		data    string
+		assumed []string
+		want    bool
+	}{{"digits", nil, true}, {"digits", []string{"mean"}, true}, {"digits", []string{"steps", "data"}, false},
+		{"mnist", nil, false}, {"mnist", []string{"data"}, false}} {
+		if got := learnedDigits(dpn.Config{Data: c.data}, c.assumed); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
 // For other images the built-in digits are the other source. No number depends on tier or
 // threads.
 func TestUncertaintyThreads(t *testing.T) {

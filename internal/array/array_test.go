@@ -189,6 +189,11 @@ func TestMissing(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
+	unwanted := save(t, "unwanted.npz", b.Bytes())
+	none := Options{Want: func(string) bool { return false }}
+	if _, err := Open(unwanted, none); err == nil || err.Error() != unwanted+": no arrays in the file beside labels" {
+		t.Error(err)
+	}
 	empty := save(t, "empty.safetensors", tensorFile(`{}`, nil))
 	if _, err := Open(empty+":l", Options{}); err == nil || err.Error() != empty+": no arrays in the file" {
 		t.Error(err)

@@ -8,7 +8,10 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+	"testing/iotest"
 	"time"
+
+	"dpnbench/internal/regular"
 )
 
 func TestWrite(t *testing.T) {
@@ -104,5 +107,22 @@ func TestBlocked(t *testing.T) {
 	var failed *os.PathError
 	if err := Write(dir, func(io.Writer) error { return nil }); !errors.As(err, &failed) || failed.Path != dir {
 		t.Errorf("error %v, want a *os.PathError of %s", err, dir)
+	}
+}
+
+// TestInPlaceFails overwrites a file from a reader that ends early: however the error is worded, it says where the
+// whole content is.
+func TestInPlaceFails(t *testing.T) {
+	dir := t.TempDir()
+	path, temporary := filepath.Join(dir, "file"), filepath.Join(dir, "temporary")
+	held, err := os.Create(temporary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("no space left")
+	err = (&item{path: path, target: path, temporary: temporary, held: held}).inPlace(iotest.ErrReader(broken))
+	want := "no space left; the whole content is in " + temporary
+	if got := regular.Cause(err); !errors.Is(err, broken) || got == nil || got.Error() != want {
+		t.Errorf("cause %v of %v, want %q", got, err, want)
 	}
 }

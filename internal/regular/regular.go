@@ -1,5 +1,6 @@
 // Package regular opens files that a user names as input. It takes regular files only: a named
-// pipe would wait for its other end, a device may have no end, and a folder has no content.
+// pipe would wait for its other end, a device may have no end, and a folder has no content. Cause
+// words errors of the file system, also about output.
 package regular
 
 import (
