@@ -47,28 +47,42 @@ func Sum(phases []Phase) Phase {
 	return s
 }
 
+// BoundsDoubt says that an update is faster than its bounds, which cannot be, or nothing.
+func BoundsDoubt(phases []Phase) string {
+	all := Sum(phases)
+	if all.Reached() <= 100 {
+		return ""
+	}
+	return fmt.Sprintf("an update takes less than its bounds (%.0f%%): others used the machine while its limits were "+
+		"measured", all.Reached())
+}
+
+// limitRounds is how often TrainPhases measures each limit of the machine.
+const limitRounds = 8
+
 // TrainPhases returns the phases of the updates of m that p has measured. It measures the peak and the bandwidths of
 // e for their bounds, the fastest of several runs each, which takes about a second.
 func TrainPhases(e *engine.Engine, m *dpn.Model, p *dpn.Profile) []Phase {
 	machine := sysinfo.ReadMachine()
 	h, tier, threads := memoryOf(&machine, 0), e.Tier().String(), e.Threads()
-	peak := 0.0
-	for range 20 {
-		peak = max(peak, peakOnce(e, 2e-3))
+	peak, rates := 0.0, make([]float64, len(levels))
+	for range limitRounds { // all limits in turns: others may have a core for longer than one takes
+		for range 4 {
+			peak = max(peak, peakOnce(e, 2e-3))
+		}
+		for i, level := range levels {
+			if bytes := h.array(level, threads); bytes > 0 {
+				began := sysinfo.Now()
+				moved := e.RunStream(engine.Read, bytes, max(1, streamBytes/bytes))
+				rates[i] = max(rates[i], moved/(sysinfo.Now()-began).Seconds())
+			}
+		}
 	}
 	r := Report{Peak: []Peaks{{Tier: tier, Threads: threads, GFlops: peak / 1e9}}}
-	for _, level := range levels {
-		bytes := h.array(level, threads)
-		if bytes == 0 {
-			continue
+	for i, level := range levels {
+		if rates[i] > 0 {
+			r.Bandwidth = append(r.Bandwidth, Bandwidth{Level: level, Tier: tier, Threads: threads, Read: rates[i] / 1e9})
 		}
-		rate := 0.0
-		for range 5 {
-			began := sysinfo.Now()
-			moved := e.RunStream(engine.Read, bytes, max(1, streamBytes/bytes))
-			rate = max(rate, moved/(sysinfo.Now()-began).Seconds())
-		}
-		r.Bandwidth = append(r.Bandwidth, Bandwidth{Level: level, Tier: tier, Threads: threads, Read: rate / 1e9})
 	}
 	e.ReleaseStreams()
 	phases := phasesOf(m, p)

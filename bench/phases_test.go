@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"math"
+	"strings"
 	"testing"
 
 	"dpnbench/dataset"
@@ -42,6 +43,17 @@ func TestPhases(t *testing.T) {
 }
 
 // TestPhaseWork counts the work of phases of presets by hand.
+func TestBoundsDoubt(t *testing.T) {
+	phases := []Phase{{Seconds: 2, BoundSeconds: 1}, {Seconds: 1, BoundSeconds: 2}}
+	if doubt := BoundsDoubt(phases); doubt != "" {
+		t.Errorf("as long as the bounds: %q", doubt)
+	}
+	phases[0].BoundSeconds = 1.5
+	if doubt := BoundsDoubt(phases); !strings.Contains(doubt, "(117%)") {
+		t.Errorf("shorter than the bounds: %q", doubt)
+	}
+}
+
 func TestPhaseWork(t *testing.T) {
 	const pixels, batch = 784.0, 128.0
 	grey := dataset.Grey(28, 28)

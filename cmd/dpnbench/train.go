@@ -410,7 +410,11 @@ func (t *training) describePhases(e *engine.Engine, m *dpn.Model, r *trainResult
 	t.printf("\nan update (mean of the quickest quarter), and its bounds on this machine:\n")
 	t.table(bench.PhaseRows(r.Phases))
 	const during = "training: times and bounds may be too long"
-	for _, w := range bench.Disturbances(t.began, sysinfo.ReadUsage(), during) {
+	doubts := bench.Disturbances(t.began, sysinfo.ReadUsage(), during)
+	if doubt := bench.BoundsDoubt(r.Phases); doubt != "" {
+		doubts = append(doubts, doubt)
+	}
+	for _, w := range doubts {
 		t.warn("%s\n", w)
 	}
 }
