@@ -82,11 +82,10 @@ func newBootstrap(ctx context.Context, e *engine.Engine, in Input) (*bootstrap, 
 	linalg.Scale(b.unit, sc.means)
 	b.basis = complement(sc.weights)
 	b.findSpan()
-	var squares float64
-	b.spread, b.crude, squares = b.spreads(b.outside())
-	var std float64
-	b.order, std = b.orderRatio(squares)
-	b.blocks = b.order > leastOrder && b.order > 1+orderErrors*std
+	b.spread, b.crude, _ = b.spreads(b.outside())
+	var within float64
+	b.order, within = b.orderRatio()
+	b.blocks = b.order > leastOrder && b.order > 1+orderErrors*b.orderError(within)
 	return b, nil
 }
 

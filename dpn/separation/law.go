@@ -3,6 +3,7 @@ package separation
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -200,6 +201,9 @@ func fitLine(y []float64) line {
 		mean += v
 	}
 	mean /= float64(n)
+	if slices.Min(y) == slices.Max(y) { // of which the mean may be off by a rounding
+		mean = y[0]
+	}
 	middle := float64(n-1) / 2
 	var sxx, sxy, syy float64
 	for l, v := range y {

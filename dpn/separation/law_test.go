@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -106,6 +107,14 @@ func TestLawOfConstantFuzziness(t *testing.T) {
 	}
 	if law.Rho != 1 || law.Pearson.IsFinite() {
 		t.Errorf("rho %v, Pearson %v: want 1 and NaN", law.Rho, law.Pearson)
+	}
+	for n := 3; n <= 12; n++ { // of which the mean is often another number
+		for k := 1; k <= 20; k++ {
+			d := slices.Repeat([]float64{float64(k) * 0.37}, n)
+			if l, err := FitLaw(names(n), d); err != nil || l.Pearson.IsFinite() {
+				t.Errorf("%d times %v: Pearson %v, %v: want NaN", n, d[0], l.Pearson, err)
+			}
+		}
 	}
 	b, err := json.Marshal(law)
 	if err != nil {

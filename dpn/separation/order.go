@@ -25,9 +25,9 @@ const (
 )
 
 // orderRatio returns how far apart the means of consecutive blocks of a class are: the sum of their squared
-// distances from the class mean over what samples in random order have on average. Its standard error in random
-// order is that of normal samples. Both are NaN where blocks are too short.
-func (b *bootstrap) orderRatio(squareTraces float64) (ratio, std float64) {
+// distances from the class mean over what samples in random order have on average. within is the sum of Tr(C_k).
+// Both are NaN where blocks are too short.
+func (b *bootstrap) orderRatio() (ratio, within float64) {
 	for _, n := range b.sc.counts {
 		if n < orderBlocks*leastBlock {
 			return math.NaN(), math.NaN()
@@ -40,7 +40,7 @@ func (b *bootstrap) orderRatio(squareTraces float64) (ratio, std float64) {
 		}
 	}
 	sums := engine.NewMatrix(orderBlocks, b.z.Cols)
-	var apart, within float64
+	var apart float64
 	for k, n := range b.sc.counts {
 		z := b.class(b.z, k)
 		b.e.MatMul(sums, weights.Slice(0, orderBlocks, b.first[k], b.first[k+1]), z, false)
@@ -48,8 +48,13 @@ func (b *bootstrap) orderRatio(squareTraces float64) (ratio, std float64) {
 		apart += squares(sums) / length
 		within += squares(z) / b.freedom(k)
 	}
-	ratio = apart / (float64(orderBlocks-1) * within)
-	return ratio, math.Sqrt(2*squareTraces/float64(orderBlocks-1)) / within
+	return apart / (float64(orderBlocks-1) * within), within
+}
+
+// orderError returns the standard error of orderRatio for normal samples in random order.
+func (b *bootstrap) orderError(within float64) float64 {
+	_, _, squareTraces := b.spreads(b.z)
+	return math.Sqrt(2*squareTraces/float64(orderBlocks-1)) / within
 }
 
 // drawBlocks sets w to how often each sample is drawn, minus one, where every class is drawn in orderBlocks blocks.

@@ -73,6 +73,35 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// TestOrderOfFewDimensions takes no samples in random order for ordered, however few directions lie outside the span of
+// the class means: the standard error is that of all directions.
+func TestOrderOfFewDimensions(t *testing.T) {
+	e := newEngine(t)
+	for _, size := range [][2]int{{1, 2}, {2, 3}, {3, 10}, {5, 2}} {
+		dim, classes := size[0], size[1]
+		ordered := 0
+		for seed := range 25 {
+			r := num.NewRand(uint64(seed), 0)
+			s := Set{Dim: dim, X: make([]float32, dim*classes*300), Labels: make([]uint16, classes*300)}
+			r.Normal(s.X)
+			for i := range s.Labels {
+				s.Labels[i] = uint16(i % classes)
+				s.X[i*dim] += float32(s.Labels[i])
+			}
+			b, err := newBootstrap(context.Background(), e, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b.blocks {
+				ordered++
+			}
+		}
+		if ordered > 0 {
+			t.Errorf("%d dimensions, %d classes: %d of 25 sets in random order are taken for ordered", dim, classes, ordered)
+		}
+	}
+}
+
 // TestDrawBlocks checks that every class keeps its number of samples, and that whole blocks are drawn.
 func TestDrawBlocks(t *testing.T) {
 	b := &bootstrap{sc: &scatter{counts: []int{200, 333}}, first: []int{0, 200, 533}}

@@ -116,9 +116,9 @@ func (o *BootstrapOptions) check() error {
 }
 
 // Bootstrap estimates the sampling error of D. Matrix products are computed by
-// e in float32, relative to the class means; the rest is float64. The result has the same bits on
-// every machine and for every number of threads. It is an error if a class has only one sample,
-// because its variance cannot be estimated.
+// e in float32, relative to the class means; the rest is float64. The result has the same bits for every number
+// of threads and, with up to MostQuantileClasses classes, on every machine; with more, logarithms make Limit and CI
+// differ in the last bits. It is an error if a class has only one sample, because its variance cannot be estimated.
 func Bootstrap(ctx context.Context, e *engine.Engine, in Input, o BootstrapOptions) (*Sampling, error) {
 	if err := o.check(); err != nil {
 		return nil, err
