@@ -64,7 +64,7 @@ func runLangevin(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset
 			a, b := ascent.Row(i), c.X.Row(i)
 			for j := range a {
 				d := float64(a[j]) - float64(b[j])
-				sum += d * d
+				sum += float64(d * d)
 			}
 		}
 		*to = math.Sqrt(sum / float64(n*x.Cols))

@@ -215,7 +215,7 @@ func (f *flatForm) largest(int) (float64, error) {
 }
 
 func (f *flatForm) precision(_ context.Context, i int) []float64 {
-	d, s := f.d, f.scale*f.scale
+	d, s := f.d, float64(f.scale*f.scale)
 	p := make([]float64, d*d)
 	u := f.rows(i)
 	for row := range f.r {

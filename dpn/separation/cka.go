@@ -126,5 +126,5 @@ func (g *gram) hsic(h gram) float64 {
 		trace += dot32(g.k.Row(i), h.k.Row(i))
 		both += float64(g.sums[i] * h.sums[i])
 	}
-	return (trace + g.all*h.all/((n-1)*(n-2)) - 2/(n-2)*both) / (n * (n - 3))
+	return (trace + g.all*h.all/((n-1)*(n-2)) - float64(2/(n-2)*both)) / (n * (n - 3))
 }

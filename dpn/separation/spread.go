@@ -115,7 +115,7 @@ func (sc *scatter) factor(w []float64, part, scale float64) {
 	for ; ; part *= 8 {
 		for i, v := range diagonal {
 			copy(w[i*n:i*n+i], column(w, n, i))
-			w[i*n+i] = v + part*scale
+			w[i*n+i] = v + float64(part*scale)
 		}
 		if linalg.CholeskyBlocks(w, n, sc.threads) || part > 1 {
 			return

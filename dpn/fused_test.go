@@ -1,0 +1,76 @@
+package dpn
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// mayFuse are lines, or parts of them, that compilers for arm64 fuse without harm: a product that is exact, such as half
+// of a number, or a figure that promises no bits.
+var mayFuse = []string{
+	"/2", "/ 2", "f/4", "b[i]-mean", "- middle", "-middle", "2 * h", "orderErrors*", "digit/2", // exact
+	"// exact, so fusing changes nothing", "eps*(math.Abs(d[lo-1])", "shift := d[hi]", "Float(q - half)",
+	"at(1 - tail)", "against(draws, 1-tail)", "0.5 + confidence/2", "n * (n*n - 1)", "g.all*h.all/((n-1)*(n-2))",
+	"return 2 * n * float64(out)", "half := math.Exp(t *", "m/n + 0x1p-40", "loss + linalg.Dot", // costs, intervals
+	"ms := ", "ms += ", "costs = append", "paths, landscape", "landscape += ", "moves += ", // estimates of time
+}
+
+// TestNothingFuses compiles what computes published figures for arm64, where a product and a sum become one operation
+// with one rounding unless the product is converted: other bits than on other machines.
+func TestNothingFuses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles packages; not with -short")
+	}
+	packages := []string{"potential", "separation", "study", "layer", "../internal/linalg", "../internal/stat",
+		"../reproduce"}
+	fused := regexp.MustCompile(`([^\s(]+\.go):(\d+)\)\s+FN?M(ADD|SUB)[DS]\s`)
+	sources := map[string][]string{}
+	seen := map[string]bool{}
+	for _, p := range packages {
+		c := exec.Command("go", "build", "-gcflags=-S", "-o", os.DevNull, "./"+p)
+		c.Env = append(os.Environ(), "GOARCH=arm64", "GOOS=linux", "CGO_ENABLED=0", "GOFLAGS=")
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", p, err, out[:min(len(out), 2000)])
+		}
+		for _, m := range fused.FindAllStringSubmatch(string(out), -1) {
+			if place := m[1] + ":" + m[2]; !seen[place] {
+				seen[place] = true
+				checkFused(t, sources, m[1], m[2])
+			}
+		}
+	}
+	if len(seen) == 0 {
+		t.Error("no fused operation found, not even an exact one: does the compiler print others now?")
+	}
+}
+
+// checkFused fails unless a line of a file may be fused.
+func checkFused(t *testing.T, sources map[string][]string, file, number string) {
+	t.Helper()
+	if strings.Contains(file, "/engine/") { // inlined: the tests of kernels compare tiers
+		return
+	}
+	if sources[file] == nil {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sources[file] = strings.Split(string(b), "\n")
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil || n > len(sources[file]) {
+		t.Fatalf("%s has no line %s", file, number)
+	}
+	line := strings.TrimSpace(sources[file][n-1])
+	for _, part := range mayFuse {
+		if strings.Contains(line, part) {
+			return
+		}
+	}
+	t.Errorf("%s:%s is fused on arm64: %s", file, number, line)
+}
