@@ -76,6 +76,7 @@ type arg struct {
 	name       string
 	usual      int
 	min, max   int
+	isSize     bool  // of a vector or a matrix
 	sweep      []int // values of the sweep over this argument alone
 	quickSweep []int
 }
@@ -109,12 +110,14 @@ var quickSizes = []int{0, 1, 2, 5, 6, 7, 13, 16, 17, 33, 64}
 var offsets = []int{-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
 var quickOffsets = []int{-1, 0, 1, 7, 15}
 
-// maxSize is the largest size of a case.
-const maxSize = 4096
+// maxSize is the largest size of a case, maxLong that of a vector, or of the rows of a thin matrix.
+const maxSize, maxLong = 4096, 1 << 17
 
 func size(name string, usual int) arg {
-	return arg{name: name, usual: usual, max: maxSize, sweep: sizes, quickSweep: quickSizes}
+	return arg{name: name, usual: usual, max: maxSize, isSize: true, sweep: sizes, quickSweep: quickSizes}
 }
+
+func long(a arg) arg { a.max = maxLong; return a }
 
 func one(a arg) arg { a.min = 1; return a }
 

@@ -33,3 +33,19 @@ func FuzzParseCase(f *testing.F) {
 		}
 	})
 }
+
+// TestMoreCases checks that no case of a list of more is out of range, and so left out without a word. Only those of
+// worker-matmul are: it takes fewer layouts of C than matmul, whose list it has.
+func TestMoreCases(t *testing.T) {
+	for i := range kernels {
+		k := &kernels[i]
+		if k.more == nil || k.name == "worker-matmul" {
+			continue
+		}
+		for _, values := range k.more(false) {
+			if _, ok := k.newCase(values); !ok {
+				t.Errorf("%s: arguments %v are out of range", k.name, values)
+			}
+		}
+	}
+}

@@ -66,7 +66,7 @@ func (f *Function) conditions(failing []tried) []condition {
 				continue
 			}
 		}
-		if a.max != maxSize {
+		if !a.isSize {
 			add(1, fmt.Sprintf("%s not %d", a.name, a.usual), func(t tried) bool { return t.values[i] != a.usual })
 			continue
 		}

@@ -197,7 +197,7 @@ func (d *definition) draw(r *num.Rand) []int {
 		if values[i] < a.min {
 			return nil
 		}
-		if a.max == maxSize {
+		if a.isSize {
 			sizes *= values[i]
 		}
 	}

@@ -32,7 +32,7 @@ var rowDotsKernel = definition{
 }
 
 var columnSumsKernel = definition{
-	args: []arg{size("rows", 7), size("n", 17), layoutArg("lx"), flagArg("acc"), offsetArg, dataArg, seedArg},
+	args: []arg{long(size("rows", 7)), size("n", 17), layoutArg("lx"), flagArg("acc"), offsetArg, dataArg, seedArg},
 	more: tallMatrices,
 	make: func(c Case, mem *memory) trial {
 		rows, n, off := c.get("rows"), c.get("n"), c.get("offset")

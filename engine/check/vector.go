@@ -8,7 +8,7 @@ import (
 	"dpnbench/engine/reference"
 )
 
-var vectorArgs = []arg{size("n", 37), offsetArg, dataArg, seedArg}
+var vectorArgs = []arg{long(size("n", 37)), offsetArg, dataArg, seedArg}
 
 // longVectors are lengths on both sides of the chunk of one kernel call.
 func longVectors(quick bool) [][]int {
