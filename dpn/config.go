@@ -344,9 +344,10 @@ func (c Config) checkRank(d int) error {
 }
 
 // difference names the first setting in which two configurations differ, or returns "".
-// The images do not count: resuming compares them themselves.
+// Where the images come from and how they are read does not count: resuming compares the images themselves.
 func (c Config) difference(d Config) string {
 	d.Data, d.TrainSize, d.TestSize, d.DataSeed = c.Data, c.TrainSize, c.TestSize, c.DataSeed
+	d.Format, d.Label, d.Drop, d.TestShare, d.Size, d.Channels = c.Format, c.Label, c.Drop, c.TestShare, c.Size, c.Channels
 	d.Preset, d.ValData = c.Preset, c.ValData
 	a, b := reflect.ValueOf(c), reflect.ValueOf(d)
 	for i := range a.NumField() {

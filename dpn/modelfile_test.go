@@ -126,6 +126,14 @@ func TestBadConvolutions(t *testing.T) {
 				t.Errorf("%s, shape %v: error %v", c.Extractor, shape, err)
 			}
 		}
+		f := m.file(formatModel) // whose weights would take gigabytes
+		f.Metadata[metaChannels] = "65536"
+		if err := safetensors.WriteFile(path, f); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Load(path); err == nil || !strings.Contains(err.Error(), "channels is 65536, expected the ") {
+			t.Errorf("%s, 65536 channels: error %v", c.Extractor, err)
+		}
 	}
 }
 

@@ -97,6 +97,10 @@ func (m *Model) readShape(f *safetensors.File, c Config, inputs int) error {
 	if err != nil {
 		return err
 	}
+	if c.convolves() && channels != first { // before memory is made for so many
+		return fmt.Errorf("metadata %s is %d, expected the %d of tensor %q", metaChannels, channels, first,
+			extractorKey+".0.weight")
+	}
 	side := int(math.Sqrt(float64(inputs / channels)))
 	switch c.Extractor {
 	case "conv":

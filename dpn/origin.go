@@ -90,12 +90,10 @@ func sameImages(a, b string) bool {
 // the model file tells: the first images of each split are compared. It is false for a file
 // that says nothing.
 func (m *Model) OtherImages(data *dataset.Data) bool {
-	for want, s := range map[string]*dataset.Set{m.origin.train: data.Train, m.origin.test: data.Test} {
-		if want != "" && s != nil && !sameImages(want, prefixHashes(s)) {
-			return true
-		}
+	other := func(want string, s *dataset.Set) bool {
+		return want != "" && s != nil && !sameImages(want, prefixHashes(s))
 	}
-	return false
+	return other(m.origin.train, data.Train) || other(m.origin.test, data.Test)
 }
 
 // DataFolder returns where the model's data lay when it was trained, by their place relative to the

@@ -59,6 +59,11 @@ func TestOrigin(t *testing.T) {
 	if !got.OtherImages(d) {
 		t.Error("a pixel has changed, and nobody noticed")
 	}
+	same := *d
+	same.Test = d.Train
+	if m := newModel(t, c, &same); !m.OtherImages(&dataset.Data{Train: d.Test, Test: d.Train}) {
+		t.Error("trained and tested on the same images, and others for training are not noticed")
+	}
 	for _, name := range []string{"digits", "mnist", "", filepath.Join(dir, "images")} {
 		c.Data = name
 		if m := newModel(t, c, d); m.DataFolder() != "" {
