@@ -25,7 +25,8 @@ const lawStraight = -0.99
 // lawOthers are the kinds of networks on which the law would have to hold to be universal.
 var lawOthers = []string{lawPlain, lawLinear, lawResidual, lawCNN, lawSkewed, lawWidths}
 
-// judgeTrained compares the paper's title with trained potentials.
+// judgeTrained compares the paper's title with trained potentials. It is not tested where one has no line, because D is
+// not known after each step.
 func judgeTrained(t *Trained) judged {
 	follow, falls := 0, 0
 	if len(t.Runs) == 0 {
@@ -35,7 +36,7 @@ func judgeTrained(t *Trained) judged {
 	for _, run := range t.Runs {
 		law := run.Analysis.StepsLaw
 		if law == nil {
-			continue
+			return judged{}
 		}
 		r = append(r, float64(law.Pearson))
 		if law.Rho < 1 {
@@ -66,7 +67,7 @@ func judgeTrained(t *Trained) judged {
 	return j
 }
 
-// judgeRise judges the change of D along the steps of trained potentials.
+// judgeRise judges the change of D along the steps of trained potentials, if it is known for all.
 func judgeRise(t *Trained) judged {
 	if len(t.Runs) == 0 {
 		return judged{}
@@ -75,6 +76,9 @@ func judgeRise(t *Trained) judged {
 		steps := t.Analysis.Steps
 		return fuzziness(steps[len(steps)-1]) / fuzziness(steps[0])
 	})
+	if !s.Least.IsFinite() || !s.Greatest.IsFinite() {
+		return judged{}
+	}
 	j := judged{measured: fmt.Sprintf("factor %s from x_0 to x_n", s.text("%.2f")), ci: rangeOf(s),
 		numbers: numbers(s.Median),
 		verdict: NotReproduced, why: "The ascent lowers D in every training."}

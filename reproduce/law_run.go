@@ -1,6 +1,7 @@
 package reproduce
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/dpn/baseline"
+	"dpnbench/dpn/layer"
 	"dpnbench/dpn/potential"
 	"dpnbench/dpn/separation"
 	"dpnbench/dpn/study"
@@ -45,22 +47,18 @@ func (c lawCell) run(ctx context.Context, e *engine.Engine, data *lawData, seed 
 		if failed != nil || epoch == c.training.Epochs || !slices.Contains(emergence, epoch) {
 			return
 		}
+		var layers []string
 		at := LawEpoch{Epoch: epoch}
-		u.Layers, at.D, failed = fuzzinessOfLayers(ctx, e, n, train, lawBatch)
-		run.Emergence = append(run.Emergence, at)
+		if layers, at.D, failed = fuzzinessOfLayers(ctx, e, n, train, lawBatch); failed == nil {
+			u.Layers, run.Emergence = layers, append(run.Emergence, at)
+		}
 	}
 	watch(0)
 	tr := c.training
 	tr.Seed = seed
 	_, err = n.Fit(ctx, e, train, tr, func(h baseline.Epoch) { watch(h.Epoch) })
-	var bad *baseline.NotFiniteError
-	switch {
-	case failed != nil:
-		return u, failed
-	case errors.As(err, &bad): // a result, too: this rate is too high
-		u.fail(bad.Error())
-		return u, nil
-	case err != nil:
+	if err = cmp.Or(failed, err); err != nil {
+		err = u.failedBy(err)
 		return u, err
 	}
 	for _, part := range []struct {
@@ -70,15 +68,31 @@ func (c lawCell) run(ctx context.Context, e *engine.Engine, data *lawData, seed 
 	}{{data.test, &run.TestAccuracy, &run.TestD}, {train, &run.TrainAccuracy, &run.D}} {
 		score, err := n.Score(ctx, e, part.samples)
 		if err != nil {
+			err = u.failedBy(err)
 			return u, err
 		}
 		*part.accuracy, run.TrainLoss = score.Accuracy, separation.Float(score.Loss) // at last that of training
-		if u.Layers, *part.d, err = fuzzinessOfLayers(ctx, e, n, part.samples, lawBatch); err != nil {
+		layers, d, err := fuzzinessOfLayers(ctx, e, n, part.samples, lawBatch)
+		if err != nil {
+			err = u.failedBy(err)
 			return u, err
 		}
+		u.Layers, *part.d = layers, d
 	}
 	u.fit(0)
 	return u, nil
+}
+
+// failedBy makes u the result of a training that diverged, if that is what err says: a result, too, because the rate is
+// too high. Otherwise it returns err.
+func (u *lawUnit) failedBy(err error) error {
+	var loss *baseline.NotFiniteError
+	var output *layer.OutputError
+	if !errors.As(err, &loss) && !errors.As(err, &output) {
+		return err
+	}
+	u.fail(err.Error())
+	return nil
 }
 
 // fail makes u the result of a training that ended early.

@@ -3,6 +3,7 @@ package reproduce
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"dpnbench/dpn/baseline"
+	"dpnbench/dpn/layer"
 	"dpnbench/dpn/separation"
 	"dpnbench/engine"
 	"dpnbench/plot"
@@ -127,6 +129,38 @@ func TestFailedTraining(t *testing.T) {
 	use(r)
 	if _, said := r.Law.Networks[0].verdict(); said != "no line" {
 		t.Errorf("the verdict is %q", said)
+	}
+}
+
+// TestDivergedTraining takes what is not finite for the result of a training, and no other error.
+func TestDivergedTraining(t *testing.T) {
+	for _, err := range []error{&baseline.NotFiniteError{}, &layer.OutputError{What: "logit", Of: "image"}} {
+		u := lawUnit{Layers: []string{"input", "logits"}}
+		if got := u.failedBy(fmt.Errorf("law: %w", err)); got != nil || !strings.HasPrefix(u.Run.Failed, "law: ") ||
+			len(u.Run.D) != 2 || len(u.Run.TestD) != 2 {
+			t.Errorf("%T: error %v, run %+v", err, got, u.Run)
+		}
+	}
+	var u lawUnit
+	if err := errors.New("disk full"); u.failedBy(err) != err || u.Run.Failed != "" {
+		t.Errorf("another error: run %+v", u.Run)
+	}
+}
+
+// TestUnknownFuzziness gives no verdict on trained potentials whose D is not known.
+func TestUnknownFuzziness(t *testing.T) {
+	r := results(false)
+	if judgeTrained(r.Trained).verdict == "" || judgeRise(r.Trained).verdict == "" {
+		t.Fatal("no verdict where D is known")
+	}
+	run := &r.Trained.Runs[0]
+	run.Analysis.StepsLaw = nil
+	run.Analysis.Steps[0].Fuzziness = separation.Float(math.NaN())
+	if v := judgeTrained(r.Trained).verdict; v != "" {
+		t.Errorf("without a line: %v", v)
+	}
+	if v := judgeRise(r.Trained).verdict; v != "" {
+		t.Errorf("without D of x_0: %v", v)
 	}
 }
 

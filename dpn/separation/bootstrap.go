@@ -38,6 +38,16 @@ type bootstrap struct {
 	estimated float64 // E of the samples, +Inf if undetermined
 }
 
+// oneSampleError says that the variance of a class is unknown.
+type oneSampleError struct {
+	samples int
+	class   int
+}
+
+func (e *oneSampleError) Error() string {
+	return fmt.Sprintf("separation: %d sample in class %d: a sampling error needs at least 2", e.samples, e.class)
+}
+
 func newBootstrap(ctx context.Context, e *engine.Engine, in Input) (*bootstrap, error) {
 	s, err := checked(in)
 	if err != nil {
@@ -49,8 +59,7 @@ func newBootstrap(ctx context.Context, e *engine.Engine, in Input) (*bootstrap, 
 	}
 	for k, n := range sc.counts {
 		if n < 2 {
-			return nil, fmt.Errorf("separation: %d sample in class %d: a sampling error needs at least 2", n,
-				sc.labels[k])
+			return nil, &oneSampleError{n, sc.labels[k]}
 		}
 	}
 	dim, classes := sc.dim, len(sc.labels)

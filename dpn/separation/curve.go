@@ -2,6 +2,7 @@ package separation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -117,8 +118,10 @@ func Curve(ctx context.Context, e *engine.Engine, in Input, o CurveOptions) ([]C
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
-			if err != nil {
-				limit = math.NaN() // a class has only one sample
+			if errors.As(err, new(*oneSampleError)) {
+				limit = math.NaN()
+			} else if err != nil {
+				return nil, fmt.Errorf("%d samples: %w", size, err)
 			}
 			limits = append(limits, limit)
 		}

@@ -3,6 +3,7 @@ package study
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
@@ -127,7 +128,7 @@ func unknownVectors(s *dataset.Set, seed uint64, first int) []Unknown {
 	uniform, shuffled := make([]float32, n*d), make([]float32, n*d)
 	order := make([]int32, n)
 	for j := range d {
-		lo, hi := s.Vector(0)[j], s.Vector(0)[j]
+		lo, hi := float32(math.Inf(1)), float32(math.Inf(-1))
 		for i := range n {
 			lo, hi = min(lo, s.Vector(i)[j]), max(hi, s.Vector(i)[j])
 		}
