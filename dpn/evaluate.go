@@ -36,7 +36,7 @@ func (m *Model) finalScores(ctx context.Context, e *engine.Engine, by potential.
 		outcomes.Add(val.Labels, predicted)
 		r.Validation, r.ByClass = &score, outcomes.ByClass(m.Classes)
 	}
-	if test != nil && test.Len() > 0 {
+	if test != nil && test.Len() > 0 && test.Labelled() {
 		score, _, err := m.scoreBy(ctx, e, by, test, nil, m.logitsOf(test))
 		if err != nil {
 			return nil, err

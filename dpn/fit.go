@@ -28,7 +28,7 @@ type FitOptions struct {
 	Validation *dataset.Set // images of Config.ValData, if that is set
 
 	Final bool         // evaluate the model that training leaves: FitResult.Final
-	Test  *dataset.Set // on these labelled samples, unless nil, beside the validation samples
+	Test  *dataset.Set // on these samples, unless nil or without labels, beside the validation samples
 
 	// Stale are files of an earlier run: they are removed when this one is saved first, and not before.
 	Stale []string

@@ -33,6 +33,33 @@ func grey(t *testing.T, path string, rows, cols, step int) {
 	}
 }
 
+// TestUnlabelledTest trains on a folder whose test images have no labels: there is no test score, and nothing is lost.
+func TestUnlabelledTest(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for i := range 60 {
+		grey(t, filepath.Join("d", "train", fmt.Sprint("class ", i%2), fmt.Sprint(i, ".png")), 8, 8, i)
+		grey(t, filepath.Join("d", "test", fmt.Sprint(i, ".png")), 8, 8, i)
+	}
+	train := []string{"train", "--data", "d", "--preset", "linear", "--epochs", "1", "--val-size", "10", "--out", "m"}
+	const said = "test   no labels of the 60 test images in d "
+	if out := succeed(t, train...); !strings.Contains(out, said) {
+		t.Errorf("printed %q", out)
+	}
+	var r trainResult
+	load(t, filepath.Join("m", resultFile), &r)
+	if r.TestSamples != 0 || r.TestAccuracy.IsFinite() || r.Validation == nil {
+		t.Errorf("%d test samples, accuracy %v, validation %v", r.TestSamples, r.TestAccuracy, r.Validation)
+	}
+	if err := os.Remove(filepath.Join("m", resultFile)); err != nil {
+		t.Fatal(err)
+	}
+	if out := succeed(t, with(train, "--resume")...); !strings.Contains(out, said) {
+		t.Errorf("a finished training, resumed, printed %q", out)
+	}
+	write(t, "s.toml", []byte("preset = \"linear\"\ndata = \"d\"\nepochs = 1\nval-size = 10\n[vary]\nlr = [0.1, 0.01]\n"))
+	succeed(t, "sweep", "--config", "s.toml", "--out", "s")
+}
+
 // TestOODSources measures a model on samples of one's own: --ood-data takes what predict takes, labelled or not.
 func TestOODSources(t *testing.T) {
 	long(t)

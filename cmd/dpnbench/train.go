@@ -322,7 +322,7 @@ func (t *training) train(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 			return nil, err
 		}
 	}
-	t.summarise(m, r, data.Name, val.Len())
+	t.summarise(m, r, data, val.Len())
 	t.describePhases(e, m, r)
 	if failed != nil { // the folder does not have this model
 		return r, failed
@@ -379,13 +379,17 @@ func (t *training) learn(ctx context.Context, e *engine.Engine, m *dpn.Model, da
 }
 
 // summarise prints the scores, the times and the hash of the weights.
-func (t *training) summarise(m *dpn.Model, r *trainResult, data string, validated int) {
+func (t *training) summarise(m *dpn.Model, r *trainResult, data *dataset.Data, validated int) {
 	what := m.Shape.Sample()
-	if r.TestSamples > 0 {
+	switch test := data.Test; {
+	case r.TestSamples > 0:
 		t.printf("test   loss %.4f   accuracy %.2f%%   (%s, model of epoch %d)\n", float64(r.TestLoss),
 			float64(100*r.TestAccuracy), format.Count(r.TestSamples, what), r.BestEpoch)
-	} else {
-		t.printf("test   no test samples in %s; --test-share 0.2 keeps some   (model of epoch %d)\n", data,
+	case test != nil && test.Len() > 0:
+		t.printf("test   no labels of the %s in %s   (model of epoch %d)\n", format.Count(test.Len(), "test "+what),
+			data.Name, r.BestEpoch)
+	default:
+		t.printf("test   no test samples in %s; --test-share 0.2 keeps some   (model of epoch %d)\n", data.Name,
 			r.BestEpoch)
 	}
 	if v := r.Validation; v != nil {
