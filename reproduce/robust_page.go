@@ -73,7 +73,8 @@ func robustTable(r *Robust, noisy bool) report.Table {
 	return t
 }
 
-var verdictOfWord = map[string]report.Verdict{ahead: report.Holds, level: report.Partly, behind: report.Fails}
+var verdictOfWord = map[string]report.Verdict{ahead: report.Holds, level: report.Partly, behind: report.Fails,
+	notJudged: report.Unjudged}
 
 // verdictsTable has the verdict of every setting.
 func verdictsTable(r *Robust) report.Table {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -120,6 +121,18 @@ func TestRobustVerdicts(t *testing.T) {
 	for i, v := range r.Verdicts() {
 		if v.Word != want[i] || v.Rival != "CNN" {
 			t.Errorf("%v, %s: %s of %s, want %s of the CNN", v.Noisy, v.Setting, v.Word, v.Rival, want[i])
+		}
+	}
+	one := &Robust{Networks: slices.Clone(r.Networks)}
+	one.Networks[2].Runs = one.Networks[2].Runs[:1]
+	for _, v := range one.Verdicts()[:4] {
+		if v.Word != notJudged {
+			t.Errorf("%s, one seed of a baseline: %s, want %s", v.Setting, v.Word, notJudged)
+		}
+	}
+	for _, c := range Claims(Results{Robust: one, MNIST: true}) {
+		if c.ID == "sota-clean" && (c.Verdict != Untested || !strings.Contains(c.Why, "two or more")) {
+			t.Errorf("one seed of a baseline: %+v", c)
 		}
 	}
 	if m := r.Verdicts()[2].Margin(); m.Mean < 25.49 || m.Mean > 25.51 || m.Low < 15 || m.Low > 17 {

@@ -17,18 +17,21 @@ type RobustVerdict struct {
 	Noisy        bool   // training
 	Setting      string // of the test images: clean, or a noise
 	Ours, Theirs Spread
-	Word         string // ahead, level or behind
+	Word         string // ahead, level, behind or not judged
 }
 
-// Words of a RobustVerdict: level means that the interval of a difference encloses 0, or that there is none.
+// Words of a RobustVerdict: level means that the interval of a difference encloses 0, not judged that there is none,
+// because a network has a single seed.
 const (
-	ahead  = "ahead"
-	level  = "level"
-	behind = "behind"
+	ahead     = "ahead"
+	level     = "level"
+	behind    = "behind"
+	notJudged = "not judged"
 )
 
 // preposition completes a word before the baseline's name.
-var preposition = map[string]string{ahead: "ahead of", level: "level with", behind: "behind"}
+var preposition = map[string]string{ahead: "ahead of", level: "level with", behind: "behind",
+	notJudged: "not judged against"}
 
 // Margin is the difference of the means.
 func (v RobustVerdict) Margin() Gap { return gap(v.Ours, v.Theirs) }
@@ -125,6 +128,8 @@ func (r *Robust) verdict(noisy bool, setting int) *RobustVerdict {
 	switch {
 	case v.Ours.Seeds == 0 || v.Rival == "":
 		return nil
+	case math.IsInf(least, -1):
+		v.Word = notJudged
 	case least > 0:
 		v.Word = ahead
 	case v.Margin().High < 0:
@@ -198,6 +203,8 @@ func outperforms(noisy bool, settings ...int) func(Results) judged {
 			}
 		}
 		switch all := len(settings); {
+		case words[notJudged] > 0:
+			j.verdict, j.why = "", "A single seed has no interval: train with two or more."
 		case words[ahead] == all:
 			j.verdict, j.why = Reproduced,
 				"The 95% interval of its difference to every baseline of no greater cost lies above 0."
