@@ -119,10 +119,14 @@ const (
 	MostNames = 8 << 20
 )
 
-// CheckNames refuses names of classes or features, which what says, that are too long or no UTF-8.
+// CheckNames refuses names of classes or features, which what says, that repeat, are too long or no UTF-8.
 func CheckNames(what string, names []string) error {
-	all := 0
+	all, seen := 0, make(map[string]int, len(names))
 	for i, name := range names {
+		if first, ok := seen[name]; ok && name != "" { // columns may have none
+			return fmt.Errorf("%s %d: name %.40q, which is that of %s %d, too", what, i, name, what, first)
+		}
+		seen[name] = i
 		if all += len(name); len(name) > MostName || !utf8.ValidString(name) {
 			return fmt.Errorf("%s %d: name %.40q, expected at most %d bytes of UTF-8", what, i, name, MostName)
 		}
