@@ -32,7 +32,7 @@ type TableOptions struct {
 	Skip func(first []string) ([]int, error)
 	// Column returns, after Skip, which column is texts, or -1 for none.
 	Column func(first []string) (int, error)
-	// Header names cells of all these columns that make the first line a header, in lower case.
+	// Header are texts, in lower case, one of which in a cell makes the first line a header, whatever the others hold.
 	Header []string
 	Hint   string  // what to do about a column that is not numbers, for errors; empty: nothing
 	Finite bool    // refuse numbers that are infinite or NaN
@@ -41,7 +41,8 @@ type TableOptions struct {
 }
 
 // ReadTable reads text of comma- or tab-separated cells, on all cores. It may be compressed by gzip. The first line is
-// a header if a cell of another column than that of texts is no number, or that one is a name of o.Header.
+// a header if a cell is one of o.Header, or if one of another column than that of texts is no number and none has a
+// fraction.
 // The file's name says which cells are separated by tabs; in a file of another name they may be separated by tabs or
 // semicolons if there is no comma in the first line.
 func ReadTable(file string, r io.Reader, o TableOptions) (*Table, error) {
@@ -120,19 +121,7 @@ func (t *Table) begin(cells []string) (header bool, err error) {
 			return false, fmt.Errorf("column %d (%.60q) is left out, and the one of texts", t.Column+1, cells[t.Column])
 		}
 	}
-	fraction := false // a header does not have one
-	for i, c := range cells {
-		v, err := strconv.ParseFloat(c, 64)
-		switch {
-		case i == t.Column || t.skips(i):
-			header = header || err != nil && slices.Contains(t.options.Header, strings.ToLower(c))
-		case err != nil:
-			header = header || c != ""
-		case v != math.Trunc(v):
-			fraction = true
-		}
-	}
-	if !header || fraction {
+	if !t.isHeader(cells) {
 		return false, nil
 	}
 	seen := map[string]int{}
@@ -144,6 +133,25 @@ func (t *Table) begin(cells []string) (header bool, err error) {
 	}
 	t.Names = cells
 	return true, nil
+}
+
+// isHeader says whether the first line is a header.
+func (t *Table) isHeader(cells []string) bool {
+	text, fraction := false, false
+	for i, c := range cells {
+		v, err := strconv.ParseFloat(c, 64)
+		switch {
+		case c == "":
+		case err != nil && slices.Contains(t.options.Header, strings.ToLower(c)):
+			return true // also of columns called 1100.5, 1102.5, ...
+		case i == t.Column || t.skips(i):
+		case err != nil:
+			text = true
+		case v != math.Trunc(v):
+			fraction = true
+		}
+	}
+	return text && !fraction
 }
 
 // skips says whether a column is left out.
