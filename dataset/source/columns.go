@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/csv"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -96,22 +97,23 @@ func (c *columns) header() []string {
 // label returns the column of the labels.
 func (c *columns) label([]string) (int, error) { return c.at, nil }
 
-// byName says whether the first line names all features of the model. That of some of them, not all, is an error.
+// byName says whether the first line names all features of the model. That of some of them, not all, is an error. Names
+// that are numbers may also be a sample, unless there is a name of labels, or all are there and some have fractions.
 func (c *columns) byName(first []string) (bool, error) {
-	found, missing, header := 0, "", false
+	found, missing, header, fraction := 0, "", false, false
 	left := counts(first)
 	for _, name := range c.opt.Features {
 		if left[name] == 0 {
 			missing = name
 			continue
 		}
-		if _, err := strconv.ParseFloat(name, 64); err != nil {
-			header = true
-		}
+		v, err := strconv.ParseFloat(name, 64)
+		header = header || err != nil
+		fraction = fraction || v != math.Trunc(v)
 		left[name]--
 		found++
 	}
-	header = header || slices.ContainsFunc(first, array.NamesLabels)
+	header = header || fraction && found == len(c.opt.Features) || slices.ContainsFunc(first, array.NamesLabels)
 	switch {
 	case !header || found == 0:
 		return false, nil

@@ -13,6 +13,7 @@ func TestColumns(t *testing.T) {
 	model := Options{Classes: []string{"u", "v"}, Features: []string{"a", "b"}, Shape: dataset.Vector(2)}
 	plain := Options{Classes: model.Classes, Shape: model.Shape} // trained on a table without a header
 	nameless := Options{Classes: model.Classes, Features: []string{"", "b", ""}, Shape: dataset.Vector(3)}
+	spectrum := Options{Classes: model.Classes, Features: []string{"1100.5", "1102.5"}, Shape: dataset.Vector(2)}
 	drop := func(opt Options, columns ...string) Options { opt.Drop = columns; return opt }
 	label := func(opt Options, column string) Options { opt.Label = column; return opt }
 	for _, c := range []struct {
@@ -64,6 +65,14 @@ func TestColumns(t *testing.T) {
 		{"no header", "1,2,u\n3,4,v\n", model, "[] [1 2 3 4] [0 1]", "", ""},
 		{"no header, dropped", "x,1,2,u\ny,3,4,v\n", drop(plain, "1"), "[] [1 2 3 4] [0 1]", "", ""},
 		{"no header, no labels, dropped", "x,1,2\ny,3,4\n", drop(plain, "1"), "[] [1 2 3 4] []", "", ""},
+		{"names with fractions", "1102.5,1100.5\n2,1\n4,3\n", spectrum, "[1100.5 1102.5] [1 2 3 4] []", "", ""},
+		{"names with fractions, labels", "k,1102.5,1100.5\nu,2,1\nv,4,3\n", spectrum,
+			"[1100.5 1102.5] [1 2 3 4] [0 1]", "", ""},
+		{"names with fractions, usual labels", "1100.5,label,1102.5\n1,u,2\n3,v,4\n", spectrum,
+			"[1100.5 1102.5] [1 2 3 4] [0 1]", "", ""},
+		{"a name with a fraction, a text", "b,1.5\n2,1\n4,3\n", Options{Features: []string{"1.5", "b"},
+			Shape: dataset.Vector(2)}, "[1.5 b] [1 2 3 4] []", "", ""},
+		{"a sample with a name that is a number", "1100.5,2,u\n3,4,v\n", spectrum, "[] [1100.5 2 3 4] [0 1]", "", ""},
 		{"a feature is missing", "a,c,k\n1,2,u\n", model, "", "",
 			`no column "b", a feature of the model: found "a", "c", "k"`},
 		{"columns without names", "k,,b,,\nu,0.5,2,1.5,7\nv,2.5,4,3.5,8\n", label(nameless, "k"),

@@ -34,6 +34,8 @@ type TableOptions struct {
 	Column func(first []string) (int, error)
 	// Header are texts, in lower case, one of which in a cell makes the first line a header, whatever the others hold.
 	Header []string
+	// Named, if set, says after Skip and Column that the first line is a header, whatever it holds.
+	Named  func() bool
 	Hint   string  // what to do about a column that is not numbers, for errors; empty: nothing
 	Finite bool    // refuse numbers that are infinite or NaN
 	Narrow bool    // keep numbers as float32, for Floats
@@ -41,8 +43,8 @@ type TableOptions struct {
 }
 
 // ReadTable reads text of comma- or tab-separated cells, on all cores. It may be compressed by gzip. The first line is
-// a header if a cell is one of o.Header, or if one of another column than that of texts is no number and none has a
-// fraction.
+// a header if o.Named says so, if a cell is one of o.Header, or if one of another column than that of texts is no
+// number and none has a fraction.
 // The file's name says which cells are separated by tabs; in a file of another name they may be separated by tabs or
 // semicolons if there is no comma in the first line.
 func ReadTable(file string, r io.Reader, o TableOptions) (*Table, error) {
@@ -137,6 +139,9 @@ func (t *Table) begin(cells []string) (header bool, err error) {
 
 // isHeader says whether the first line is a header.
 func (t *Table) isHeader(cells []string) bool {
+	if t.options.Named != nil && t.options.Named() {
+		return true
+	}
 	text, fraction := false, false
 	for i, c := range cells {
 		v, err := strconv.ParseFloat(c, 64)
