@@ -59,16 +59,13 @@ func readParquet(path string, opt Options) (*content, error) {
 
 // readShards reads the files of a split.
 func (c *content) readShards(files []string, opt Options) (*part, error) {
-	r := parquetReader{opt: opt, p: &part{file: files[0]}, features: c.features}
+	r := parquetReader{opt: opt, p: &part{file: files[0]}, features: c.features, classes: c.classes}
 	for _, path := range files {
 		if err := r.file(path); err != nil {
 			return nil, err
 		}
 	}
-	c.features = r.features
-	if r.classes != nil {
-		c.classes = r.classes
-	}
+	c.features, c.classes = r.features, r.classes
 	if r.images == nil {
 		if r.width == 0 || len(r.p.values) == 0 {
 			return nil, fmt.Errorf("%s: expected rows of numbers", files[0])
@@ -90,7 +87,8 @@ type parquetReader struct {
 	p        *part
 	images   []imageFile
 	features []string // names, of all files
-	classes  []string
+	classes  []string // also of all files
+	kind     string   // what kind of samples and labels the files hold; empty: none is read yet
 	width    int
 	memory   float64
 }
@@ -135,6 +133,9 @@ func (r *parquetReader) read(path string, f io.ReaderAt, size int64) (err error)
 	}
 	columns, err := r.columns(file)
 	if err != nil {
+		return err
+	}
+	if err := r.alike(file.Schema(), columns); err != nil {
 		return err
 	}
 	row, before := 0, len(r.p.values)
@@ -219,10 +220,37 @@ func (r *parquetReader) columns(file *parquet.File) (parquetColumns, error) {
 	if r.opt.unlabelled {
 		c.label = -1
 	}
-	if c.label >= 0 {
-		r.classes = hubClasses(file, names[c.label])
+	if c.label < 0 {
+		return c, nil
+	}
+	switch classes := hubClasses(file, names[c.label]); {
+	case r.classes == nil:
+		r.classes = classes
+	case classes != nil && !slices.Equal(classes, r.classes):
+		return c, fmt.Errorf("%d classes (%s), expected the %d (%s) of the file before", len(classes), someOf(classes),
+			len(r.classes), someOf(r.classes))
 	}
 	return c, nil
+}
+
+// alike refuses a file whose samples or labels are of another kind than those of the file before.
+func (r *parquetReader) alike(schema *parquet.Schema, c parquetColumns) error {
+	kind := "vectors"
+	if c.image >= 0 {
+		kind = "images"
+	}
+	if c.label < 0 {
+		kind += " without labels"
+	} else if leaf, _ := schema.Lookup(schema.Columns()[c.label]...); leaf.Node.Type().Kind() == parquet.ByteArray {
+		kind += " with texts as labels"
+	} else {
+		kind += " with numbers as labels"
+	}
+	if r.kind != "" && kind != r.kind {
+		return fmt.Errorf("%s, expected %s as in the file before", kind, r.kind)
+	}
+	r.kind = kind
+	return nil
 }
 
 // isImageColumn says whether a column of bytes holds images, by its path.
@@ -300,6 +328,9 @@ func (r *parquetReader) row(path string, values parquet.Row, c parquetColumns, r
 			r.p.values = append(r.p.values, float32(x))
 			r.memory += 4
 		}
+	}
+	if c.label >= 0 && !labelled || c.image >= 0 && !found { // a damaged file
+		return errors.New("no label or no image")
 	}
 	if text := r.opt.tooLarge(r.memory); text != "" {
 		return errors.New(text)

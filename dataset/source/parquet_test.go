@@ -175,6 +175,71 @@ func TestParquetOrder(t *testing.T) {
 	}
 }
 
+type plainRow struct {
+	A float64 `parquet:"a"`
+	B int32   `parquet:"b"`
+}
+
+type numberedRow struct {
+	A     float64 `parquet:"a"`
+	B     int32   `parquet:"b"`
+	Class int32   `parquet:"class"`
+}
+
+type plainImage struct {
+	Image hubImage `parquet:"image"`
+}
+
+type namedImage struct {
+	Image hubImage `parquet:"image"`
+	Label string   `parquet:"label"`
+}
+
+// Files of a split hold samples and labels of one kind, and labels of the same classes.
+func TestParquetKinds(t *testing.T) {
+	const plain, named, numbered = "vectors without labels", "vectors with texts as labels",
+		"vectors with numbers as labels"
+	image := hubImage{Bytes: pngOf(t, []byte{1, 2, 3, 4}, 2, 2)}
+	classes := func(list string) []byte {
+		return parquetOf(t, []hubRow{{image, 1}}, parquet.KeyValueMetadata("huggingface",
+			`{"info": {"features": {"label": {"names": [`+list+`]}}}}`))
+	}
+	files := map[string][]byte{
+		plain:                           parquetOf(t, []plainRow{{1, 2}, {3, 4}}),
+		named:                           parquetOf(t, []featureRow{{1, 2, "cat"}, {3, 4, "bird"}}),
+		numbered:                        parquetOf(t, []numberedRow{{1, 2, 0}, {3, 4, 1}}),
+		"images without labels":         parquetOf(t, []plainImage{{image}}),
+		"images with texts as labels":   parquetOf(t, []namedImage{{image, "cat"}}),
+		"images with numbers as labels": parquetOf(t, []hubRow{{image, 1}}),
+		`2 classes ("a", "b")`:          classes(`"a", "b"`),
+		`2 classes ("b", "a")`:          classes(`"b", "a"`),
+	}
+	for _, pair := range [][2]string{
+		{numbered, plain}, {numbered, named}, {plain, numbered}, {plain, named}, {named, plain}, {named, numbered},
+		{"images with numbers as labels", "images without labels"},
+		{"images with numbers as labels", "images with texts as labels"},
+		{"images without labels", "images with texts as labels"},
+		{"images with texts as labels", "images with numbers as labels"},
+		{"images with numbers as labels", numbered}, {named, "images with texts as labels"},
+		{`2 classes ("a", "b")`, `2 classes ("b", "a")`},
+	} {
+		dir := t.TempDir()
+		write(t, dir, "train-0.parquet", files[pair[0]])
+		path := write(t, dir, "train-1.parquet", files[pair[1]])
+		var opt Options
+		if strings.HasPrefix(pair[0], "vectors") { // for a model, which tells features from labels
+			opt = Options{Features: []string{"a", "b"}, Shape: dataset.Vector(2)}
+		}
+		want := fmt.Sprintf("%s: %s, expected %s as in the file before", path, pair[1], pair[0])
+		if strings.Contains(pair[0], "classes") {
+			want = fmt.Sprintf("%s: %s, expected %s of the file before", path, pair[1], `the 2 ("a", "b")`)
+		}
+		if _, err := Open(dir, opt); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
 func TestParquetErrors(t *testing.T) {
 	good := parquetOf(t, []featureRow{{1, 2, "cat"}, {-0.5, 4, "bird"}})
 	damaged := slices.Clone(good)
