@@ -69,14 +69,16 @@ func readCIFAR(dir string, opt Options) (*content, error) {
 	}
 	c := &content{name: filepath.Clean(dir)}
 	for _, s := range []struct {
+		name  string
 		files []string
 		to    **part
-	}{{files.train, &c.train}, {files.test, &c.test}} {
+	}{{trainSplit, files.train, &c.train}, {testSplit, files.test, &c.test}} {
 		if len(s.files) == 0 || s.to == &c.train && opt.TestOnly && len(files.test) > 0 {
 			continue
 		}
-		p := &part{Shape: dataset.RGB(cifarSide, cifarSide), file: s.files[0]}
+		p := &part{Shape: dataset.RGB(cifarSide, cifarSide), file: title(c.name, s.name, s.files)}
 		for _, path := range s.files {
+			p.files = append(p.files, opening{path, p.size()})
 			if err := p.addCIFAR(path, files.labels, opt); err != nil {
 				return nil, err
 			}
@@ -92,6 +94,14 @@ func readCIFAR(dir string, opt Options) (*content, error) {
 		c.classes = strings.Fields(string(names))
 	}
 	return c, nil
+}
+
+// title names the files of a split in a folder, for errors: by the only one, or else by the folder.
+func title(folder, split string, files []string) string {
+	if len(files) == 1 {
+		return files[0]
+	}
+	return fmt.Sprintf("%s (%s)", folder, split)
 }
 
 // addCIFAR adds the images of a file.

@@ -32,6 +32,24 @@ type part struct {
 	total  int       // samples of the file, if only the first of them are here
 	notes  []string  // what a user should know of it
 	before string    // the shape of images that were converted to another; empty: they were not
+	files  []opening // of a split in several files, in their order, as they are read
+}
+
+// opening is where the samples of a file begin in a part.
+type opening struct {
+	file  string
+	first int
+}
+
+// sample names a sample as it is read, for errors: its file, and its number in it from 0.
+func (p *part) sample(i int) (file string, number int) {
+	file, number = p.file, i
+	for _, o := range p.files {
+		if o.first <= i {
+			file, number = o.file, i-o.first
+		}
+	}
+	return file, number
 }
 
 // leftOut says that files, arrays or columns are not used; none without names.
@@ -220,7 +238,8 @@ func (c *content) classify(known []string) error {
 		for _, p := range parts {
 			for i, y := range p.labels {
 				if y < 0 || y >= len(c.classes) {
-					return fmt.Errorf("%s: label %d of sample %d, expected 0 to %d", p.file, y, i, len(c.classes)-1)
+					file, n := p.sample(i)
+					return fmt.Errorf("%s: label %d of sample %d, expected 0 to %d", file, y, n, len(c.classes)-1)
 				}
 			}
 		}
@@ -327,7 +346,8 @@ func (p *part) numberTexts(classes []string) error {
 	for i, s := range p.texts {
 		y, ok := index[s]
 		if !ok {
-			return fmt.Errorf("%s: label %.60q of sample %d is none of the %d classes (%s)", p.file, s, i,
+			file, n := p.sample(i)
+			return fmt.Errorf("%s: label %.60q of sample %d is none of the %d classes (%s)", file, s, n,
 				len(classes), someOf(classes))
 		}
 		p.labels[i] = y

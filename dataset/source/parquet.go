@@ -38,13 +38,13 @@ func readParquet(path string, opt Options) (*content, error) {
 		}
 	}
 	for _, s := range []struct {
-		files []string
-		to    **part
-	}{{files[trainSplit], &c.train}, {files[testSplit], &c.test}} {
-		if len(s.files) == 0 || s.to == &c.train && opt.TestOnly && len(files[testSplit]) > 0 {
+		name string
+		to   **part
+	}{{trainSplit, &c.train}, {testSplit, &c.test}} {
+		if len(files[s.name]) == 0 || s.to == &c.train && opt.TestOnly && len(files[testSplit]) > 0 {
 			continue
 		}
-		p, err := c.readShards(s.files, opt)
+		p, err := c.readShards(s.name, files[s.name], opt)
 		if err != nil {
 			return nil, err
 		}
@@ -58,27 +58,29 @@ func readParquet(path string, opt Options) (*content, error) {
 }
 
 // readShards reads the files of a split.
-func (c *content) readShards(files []string, opt Options) (*part, error) {
-	r := parquetReader{opt: opt, p: &part{file: files[0]}, features: c.features, classes: c.classes}
+func (c *content) readShards(split string, files []string, opt Options) (*part, error) {
+	p := &part{file: title(c.name, split, files)}
+	r := parquetReader{opt: opt, p: p, features: c.features, classes: c.classes}
 	for _, path := range files {
+		p.files = append(p.files, opening{path, r.samples()})
 		if err := r.file(path); err != nil {
 			return nil, err
 		}
 	}
 	c.features, c.classes = r.features, r.classes
 	if r.images == nil {
-		if r.width == 0 || len(r.p.values) == 0 {
-			return nil, fmt.Errorf("%s: expected rows of numbers", files[0])
+		if r.width == 0 || len(p.values) == 0 {
+			return nil, fmt.Errorf("%s: expected rows of numbers", p.file)
 		}
-		r.p.Shape = dataset.Vector(r.width)
-		return r.p, nil
+		p.Shape = dataset.Vector(r.width)
+		return p, nil
 	}
-	p, err := decodeAll(files[0], r.images, opt)
+	images, err := decodeAll(p.file, r.images, opt)
 	if err != nil {
 		return nil, err
 	}
-	p.labels, p.texts, p.notes = r.p.labels, r.p.texts, r.p.notes
-	return p, nil
+	images.labels, images.texts, images.notes, images.files = p.labels, p.texts, p.notes, p.files
+	return images, nil
 }
 
 // parquetReader collects the rows of some files.
@@ -91,6 +93,14 @@ type parquetReader struct {
 	kind     string   // what kind of samples and labels the files hold; empty: none is read yet
 	width    int
 	memory   float64
+}
+
+// samples returns how many samples are read.
+func (r *parquetReader) samples() int {
+	if r.width == 0 {
+		return len(r.images)
+	}
+	return len(r.p.values) / r.width
 }
 
 // The columns of a file: those that are not used are -1.

@@ -240,6 +240,42 @@ func TestParquetKinds(t *testing.T) {
 	}
 }
 
+// A wrong label or level is that of a sample of the file that holds it.
+func TestParquetSamples(t *testing.T) {
+	image := hubImage{Bytes: pngOf(t, []byte{1, 2, 3, 4}, 2, 2)}
+	names := parquet.KeyValueMetadata("huggingface", `{"info": {"features": {"label": {"names": ["a", "b"]}}}}`)
+	pairs := func(s ...string) []featureRow {
+		rows := []featureRow{}
+		for _, s := range s {
+			rows = append(rows, featureRow{1, 2, s})
+		}
+		return rows
+	}
+	for _, c := range []struct {
+		first, second []byte
+		opt           Options
+		want          string
+	}{
+		{parquetOf(t, []hubRow{{image, 1}, {image, 0}}, names), parquetOf(t, []hubRow{{image, 1}, {image, 2}}, names),
+			Options{}, "label 2 of sample 1, expected 0 to 1"},
+		{parquetOf(t, pairs("u", "v", "u")), parquetOf(t, pairs("v", "w")), Options{Classes: []string{"u", "v"}},
+			`label "w" of sample 1 is none of the 2 classes`},
+		{parquetOf(t, pairs("u", "v", "u")), parquetOf(t, []featureRow{{1, 2, "u"}, {1, 300, "u"}}),
+			Options{Rows: 1, Cols: 2}, "sample 1, feature 1: 300: expected a level"},
+	} {
+		dir := t.TempDir()
+		write(t, dir, "train-0.parquet", c.first)
+		path := write(t, dir, "train-1.parquet", c.second)
+		if _, err := Open(dir, c.opt); err == nil || !strings.HasPrefix(err.Error(), path+": "+c.want) {
+			t.Errorf("%v, want %s: %s", err, path, c.want)
+		}
+		if _, err := Open(dir, Options{TrainSize: 9}); err != nil && c.opt.Rows > 0 &&
+			!strings.HasSuffix(err.Error(), dir+" (train) holds 5 vectors") {
+			t.Errorf("more samples than there are: %v", err)
+		}
+	}
+}
+
 func TestParquetErrors(t *testing.T) {
 	good := parquetOf(t, []featureRow{{1, 2, "cat"}, {-0.5, 4, "bird"}})
 	damaged := slices.Clone(good)

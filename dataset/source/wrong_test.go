@@ -111,6 +111,30 @@ func TestWrongData(t *testing.T) {
 	}
 }
 
+// A wrong label of CIFAR's batches is that of an image of the batch that holds it.
+func TestCIFARLabels(t *testing.T) {
+	dir := t.TempDir()
+	batch := func(labels ...byte) []byte {
+		var b []byte
+		for _, y := range labels {
+			b = append(append(b, y), make([]byte, cifarPixels)...)
+		}
+		return b
+	}
+	write(t, dir, "batches.meta.txt", []byte("a\nb\n"))
+	write(t, dir, "data_batch_1.bin", batch(0, 1, 0))
+	path := write(t, dir, "data_batch_2.bin", batch(1, 9, 0))
+	want := path + ": label 9 of sample 1, expected 0 to 1"
+	if _, err := Open(dir, Options{}); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	write(t, dir, "data_batch_2.bin", batch(1))
+	want = "train size 5: " + dir + " (train) holds 4 images"
+	if _, err := Open(dir, Options{TrainSize: 5}); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 // Labels and columns of tables.
 func TestTableData(t *testing.T) {
 	for _, c := range []struct {
