@@ -99,6 +99,9 @@ func (c *content) data(opt Options) (*dataset.Data, error) {
 	if err := c.pixels(opt); err != nil {
 		return nil, err
 	}
+	if err := c.fits(opt); err != nil {
+		return nil, err
+	}
 	for _, p := range c.parts() {
 		if err := p.convert(opt); err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -81,6 +82,32 @@ func (p *part) convert(opt Options) error {
 		p.before = before.String()
 	}
 	return nil
+}
+
+// fits refuses samples that, as opt converts them, do not fit into memory.
+func (c *content) fits(opt Options) error {
+	var need float64
+	for _, p := range c.parts() {
+		need += p.converted(opt)
+		if problem := opt.tooLarge(need); problem != "" {
+			return fmt.Errorf("%s: %s", p.file, problem)
+		}
+	}
+	return nil
+}
+
+// converted returns how many bytes the samples take, before and after convert.
+func (p *part) converted(opt Options) float64 {
+	to := dataset.Shape{
+		Rows:     cmp.Or(opt.Rows, p.Rows, p.grid.Rows),
+		Cols:     cmp.Or(opt.Cols, p.Cols, p.grid.Cols),
+		Channels: cmp.Or(opt.Channels, p.Channels, p.grid.Channels, 1),
+	}
+	need := float64(len(p.pixels)) + 4*float64(len(p.values))
+	if p.Shape != to {
+		need += float64(p.size()) * float64(to.Rows) * float64(to.Cols) * float64(to.Channels)
+	}
+	return need
 }
 
 // image turns vectors into images of the size and channels of opt.

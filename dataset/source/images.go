@@ -80,11 +80,7 @@ func readImages(path string, opt Options) (*content, error) {
 			return nil, err
 		}
 	}
-	if a, b := c.train, c.test; a != nil && b != nil && opt.Channels == 0 && a.Channels != b.Channels {
-		a.colour()
-		b.colour()
-	}
-	return c, nil
+	return c, c.sameChannels(opt)
 }
 
 // otherFolders returns the names of the folders in dir but for those of the splits.
@@ -99,11 +95,21 @@ func otherFolders(dir, train, test string) []string {
 	return names
 }
 
-// colour makes images RGB.
-func (p *part) colour() {
-	if p.Channels == 1 {
-		p.recolour(3)
+// sameChannels makes all images RGB if those of only one split are.
+func (c *content) sameChannels(opt Options) error {
+	a, b := c.train, c.test
+	if a == nil || b == nil || !a.IsImage() || !b.IsImage() || a.Channels == b.Channels {
+		return nil
 	}
+	if err := c.fits(Options{Channels: 3, Memory: opt.Memory}); err != nil {
+		return err
+	}
+	for _, p := range []*part{a, b} {
+		if p.Channels == 1 {
+			p.recolour(3)
+		}
+	}
+	return nil
 }
 
 // imagesIn returns the files of a folder, in the order of their names, whatever the folders of their classes: so the

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dpnbench/dataset"
 )
 
 // TestMemory asks for more images than there is memory: refused before any are drawn or read.
@@ -20,6 +22,11 @@ func TestMemory(t *testing.T) {
 		{Options{TrainSize: 9_000_000, TestSize: 10, Memory: 1e6, TestOnly: true}, ""},
 		{Options{TrainSize: 10, TestSize: 10, Memory: 1e5}, ""},
 		{Options{TrainSize: 100, TestSize: 100, Memory: 1e5}, "train"},
+		{Options{TrainSize: 10, TestSize: 20, Memory: 1e7, Rows: 1024, Cols: 1024}, "test"},
+		{Options{TrainSize: 9, TestSize: 1, Memory: 1e7, Rows: 1024, Cols: 1024}, "train"},
+		{Options{TrainSize: 8, TestSize: 1, Memory: 11e6, Rows: 1024, Cols: 1024}, ""},
+		{Options{TrainSize: 10, TestSize: 30, Memory: 1e5, Channels: 3}, "test"},
+		{Options{TrainSize: 50, TestSize: 50, Memory: 1e5, Rows: dataset.DigitSide, Cols: dataset.DigitSide}, ""},
 	} {
 		_, err := Open("digits", c.opt)
 		if c.split == "" {
@@ -28,6 +35,28 @@ func TestMemory(t *testing.T) {
 			}
 		} else if !errors.As(err, &size) || size.Split != c.split || !strings.Contains(err.Error(), "are available") {
 			t.Errorf("%+v: error %v, want one about %s", c.opt, err, c.split)
+		}
+	}
+	dir, x := t.TempDir(), npy("|u1", "(10, 4, 4)", make([]byte, 160))
+	for _, name := range []string{"x_train.npy", "x_test.npy"} {
+		write(t, dir, name, x)
+	}
+	levels := write(t, t.TempDir(), "x.csv", []byte("a,b,c,d,k\n1,2,3,4,u\n5,6,7,8,v\n"))
+	for _, c := range []struct {
+		path string
+		opt  Options
+		file string // the one that the error names; "" if there is enough
+	}{
+		{dir, Options{Memory: 1e5, Rows: 1024, Cols: 1024}, "x_train.npy"},
+		{dir, Options{Memory: 1e5, Rows: 70, Cols: 70}, "x_test.npy"},
+		{dir, Options{Memory: 1e5, Rows: 40, Cols: 40}, ""},
+		{dir, Options{Memory: 1000, Channels: 3}, "x_test.npy"},
+		{dir, Options{Memory: 1500, Channels: 3}, ""},
+		{levels, Options{Memory: 100, Rows: 2, Cols: 2}, ""},
+	} {
+		_, err := Open(c.path, c.opt)
+		if (err == nil) != (c.file == "") || err != nil && !strings.Contains(err.Error(), c.file+": the samples take") {
+			t.Errorf("%s, %+v: error %v, want one about %q", c.path, c.opt, err, c.file)
 		}
 	}
 	header := []byte{0, 0, 8, 1, 0, 0, 1, 0}

@@ -245,7 +245,7 @@ func openDigits(ctx context.Context, opt Options) (*dataset.Data, error) {
 		if s.Split == "train" && opt.TestOnly {
 			continue
 		}
-		need += float64(s.Size * (dataset.DigitSide*dataset.DigitSide + 2))
+		need += float64(s.Size) * opt.digitBytes()
 		if problem := opt.tooLarge(need); problem != "" {
 			s.Problem = problem
 			return nil, s
@@ -262,6 +262,13 @@ func openDigits(ctx context.Context, opt Options) (*dataset.Data, error) {
 		return nil, err
 	}
 	return convertDigits(d, opt)
+}
+
+// digitBytes returns how many bytes a digit and its label take, before and after convertDigits.
+func (o Options) digitBytes() float64 {
+	p := &part{Shape: dataset.Grey(dataset.DigitSide, dataset.DigitSide)}
+	p.pixels = make([]byte, p.Shape.Len())
+	return p.converted(o) + 2
 }
 
 // convertDigits gives the digits the size and channels of opt.

@@ -50,11 +50,7 @@ func readParquet(path string, opt Options) (*content, error) {
 		}
 		*s.to = p
 	}
-	if a, b := c.train, c.test; a != nil && b != nil && a.IsImage() && b.IsImage() && a.Channels != b.Channels {
-		a.colour()
-		b.colour()
-	}
-	return c, nil
+	return c, c.sameChannels(opt)
 }
 
 // readShards reads the files of a split.
