@@ -223,6 +223,9 @@ func TestOpenErrors(t *testing.T) {
 		{spec: "digits", opt: Options{TestSize: -3}, want: "test size -3"},
 		{spec: "digits", opt: Options{TrainSize: maxDigits + 1},
 			want: "train size 10000001: expected at most 10000000"},
+		{spec: "digits", opt: Options{Format: "csv"}, want: "--format: digits has its own, expected a file or folder"},
+		{spec: "mnist", opt: Options{Format: "npz"}, want: "--format: mnist has its own"},
+		{spec: "mnist-c:x", opt: Options{Format: "npy"}, want: "--format: mnist-c:x has its own"},
 	} {
 		_, err := Open(c.spec, c.opt)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {

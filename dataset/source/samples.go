@@ -116,6 +116,9 @@ func OpenOther(ctx context.Context, spec string, shape dataset.Shape, opt Option
 // samplesOfStandard reads a table from standard input.
 func samplesOfStandard(in io.Reader, opt Options) (*content, error) {
 	const name = "standard input"
+	if opt.Format != "" && opt.Format != "csv" {
+		return nil, fmt.Errorf("--format %s: %s is a table, expected csv", opt.Format, name)
+	}
 	b := bufio.NewReader(in)
 	for _, magic := range []string{"\x89PNG", "\xff\xd8\xff", "GIF8", "RIFF", "PK\x03\x04", "\x93NUMPY"} {
 		if head, _ := b.Peek(len(magic)); string(head) == magic {

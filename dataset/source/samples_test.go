@@ -69,6 +69,7 @@ func TestOpenSamples(t *testing.T) {
 		specs  string
 		in     string // standard input, if not two rows
 		label  string
+		format string
 		shape  dataset.Shape
 		labels string // "" without
 		names  string
@@ -102,6 +103,8 @@ func TestOpenSamples(t *testing.T) {
 		{specs: "one.png -", shape: square, err: "standard input: expected no other data"},
 		{specs: "-", in: "\x89PNG\r\n", shape: square, err: "standard input: expected a table, not an image"},
 		{specs: "-", in: "PK\x03\x04", shape: vector, err: "standard input: expected a table, not an image or arrays"},
+		{specs: "-", format: "npz", shape: vector, err: "--format npz: standard input is a table, expected csv"},
+		{specs: "-", format: "csv", shape: vector, labels: "[1 0]"},
 		{specs: "wide.csv", shape: dataset.Grey(3, 3), err: "4 columns, expected the 9 numbers"},
 	} {
 		var specs []string
@@ -113,7 +116,7 @@ func TestOpenSamples(t *testing.T) {
 		}
 		in := strings.NewReader(cmp.Or(c.in, "1,2,z\n3,4,x\n"))
 		d, names, err := OpenSamples(context.Background(), specs, in, c.shape,
-			Options{Classes: []string{"x", "z"}, Label: c.label})
+			Options{Classes: []string{"x", "z"}, Label: c.label, Format: c.format})
 		if c.err != "" {
 			if err == nil || !strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s: error %v, want %s", c.specs, err, c.err)
