@@ -154,6 +154,9 @@ func readSamples(specs []string, in io.Reader, opt Options) (*content, []string,
 		if spec == Standard {
 			return nil, nil, errors.New("standard input: expected no other data beside it")
 		}
+		if hasName(spec) {
+			return nil, nil, fmt.Errorf("%s: a data set with a name, expected no other data beside it", spec)
+		}
 		if f, err := detect(spec, opt); err != nil {
 			return nil, nil, err
 		} else if f.name != "images" {

@@ -101,6 +101,9 @@ func TestOpenSamples(t *testing.T) {
 		{specs: "one.png plain.csv", shape: square, err: "plain.csv: format csv: expected images"},
 		{specs: "one.png none.png", shape: square, err: "none.png"},
 		{specs: "one.png -", shape: square, err: "standard input: expected no other data"},
+		{specs: "digits mnist", shape: square, err: "digits: a data set with a name, expected no other data beside it"},
+		{specs: "one.png fashion-mnist", shape: square, err: "fashion-mnist: a data set with a name, expected no other"},
+		{specs: "mnist-c:x one.png", shape: square, err: "mnist-c:x: a data set with a name, expected no other data"},
 		{specs: "-", in: "\x89PNG\r\n", shape: square, err: "standard input: expected a table, not an image"},
 		{specs: "-", in: "PK\x03\x04", shape: vector, err: "standard input: expected a table, not an image or arrays"},
 		{specs: "-", format: "npz", shape: vector, err: "--format npz: standard input is a table, expected csv"},
@@ -109,7 +112,7 @@ func TestOpenSamples(t *testing.T) {
 	} {
 		var specs []string
 		for _, s := range strings.Fields(c.specs) {
-			if s != Standard {
+			if s != Standard && !hasName(s) {
 				s = in(s)
 			}
 			specs = append(specs, s)
