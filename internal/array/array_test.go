@@ -171,6 +171,19 @@ func TestNPZ(t *testing.T) {
 	}
 }
 
+// forged returns an NPZ file that claims a member of n bytes, compressed and unpacked, where b alone lies.
+func forged(t *testing.T, method uint16, n uint64, b []byte) []byte {
+	var out bytes.Buffer
+	z := zip.NewWriter(&out)
+	w, err := z.CreateRaw(&zip.FileHeader{Name: "a.npy", Method: method, CompressedSize64: n, UncompressedSize64: n})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Write(b)
+	z.Close()
+	return out.Bytes()
+}
+
 // TestMissing names the arrays that there are where one is asked for that is not.
 func TestMissing(t *testing.T) {
 	var b bytes.Buffer
@@ -393,6 +406,10 @@ func TestWrongFiles(t *testing.T) {
 		{"dictionary.npy", bytes.Replace(good, []byte("descr"), []byte("color"), 1), "dictionary"},
 		{"order.npy", bytes.Replace(good, []byte("False"), []byte("Maybe"), 1), "fortran_order"},
 		{"x.npz", good, "expected an NPZ file"},
+		{"stored.npz", forged(t, zip.Store, 16e9+128, header("<f4", "(1000000000, 4)")),
+			":a: 16000000128 bytes from offset 35"},
+		{"packed.npz", forged(t, zip.Deflate, 16e9, header("<f4", "(1000000000, 4)")),
+			":a: 16000000000 bytes from offset"},
 		{"x.safetensors", []byte("short"), "safetensors"},
 		{"x.safetensors", tensorFile(`{"a":`, nil), "not that of safetensors"},
 		{"x.safetensors", tensorFile(`{"a":3}`, nil), "not that of a tensor"},

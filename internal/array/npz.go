@@ -31,7 +31,7 @@ func readNPZ(file string, r io.ReaderAt, size int64, only string, o Options) ([]
 		if only != "" && name != only || o.Want != nil && !o.Want(name) {
 			continue
 		}
-		a, err := readMember(file, name, r, f, &o)
+		a, err := readMember(file, name, io.NewSectionReader(r, 0, size), f, &o)
 		if err != nil {
 			return nil, err
 		}
@@ -53,16 +53,21 @@ func missing(file, name string, names []string) error {
 	return fmt.Errorf("%s: no array %.60q in the file: expected one of %.60q%s", file, name, names, more)
 }
 
-func readMember(file, name string, r io.ReaderAt, f *zip.File, o *Options) (*Array, error) {
+// readMember returns the array of a member. The sizes that the archive claims are checked against its own.
+func readMember(file, name string, r *io.SectionReader, f *zip.File, o *Options) (*Array, error) {
 	size := int64(f.UncompressedSize64)
+	start, err := f.DataOffset()
+	if err != nil || size < 0 || f.Method == zip.Store && f.CompressedSize64 != f.UncompressedSize64 {
+		return nil, fmt.Errorf("%s:%s: expected a member of an NPZ file", file, name)
+	}
+	if start > r.Size() || f.CompressedSize64 > uint64(r.Size()-start) {
+		return nil, fmt.Errorf("%s:%s: %d bytes from offset %d on, expected at most the %d of the file", file, name,
+			f.CompressedSize64, start, r.Size())
+	}
 	if f.Method == zip.Store {
-		start, err := f.DataOffset()
-		if err != nil || size < 0 || f.CompressedSize64 != f.UncompressedSize64 {
-			return nil, fmt.Errorf("%s:%s: expected a member of an NPZ file", file, name)
-		}
 		return readNPY(file, name, io.NewSectionReader(r, start, size), size, o.Texts)
 	}
-	if size < 0 || float64(size) > maxDeflate*(float64(f.CompressedSize64)+1) {
+	if float64(size) > maxDeflate*(float64(f.CompressedSize64)+1) {
 		return nil, fmt.Errorf("%s:%s: %d bytes unpack to %d, which cannot be", file, name, f.CompressedSize64,
 			f.UncompressedSize64)
 	}
