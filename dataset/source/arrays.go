@@ -3,7 +3,6 @@ package source
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -282,8 +281,8 @@ func (p *part) readLabels(name string, open opener) error {
 			}
 			v = float64(hot)
 		}
-		if v != math.Trunc(v) || math.Abs(v) > 1<<53 {
-			return fmt.Errorf("%s: row %d: label %v: expected a whole number", a.Title(), i, v)
+		if !array.IsLabel(v) {
+			return fmt.Errorf("%s: row %d: label %v: %s", a.Title(), i, v, array.ExpectedLabel)
 		}
 		p.labels[i] = int(v)
 	}

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 
 	"dpnbench/dataset"
+	"dpnbench/internal/array"
 )
 
 // content is what a reader found.
@@ -301,7 +301,7 @@ func (p *part) numbers() bool {
 		y, ok := seen[s]
 		if !ok {
 			v, err := strconv.ParseFloat(s, 64)
-			if err != nil || v != math.Trunc(v) || math.Abs(v) > 1<<53 {
+			if err != nil || !array.IsLabel(v) {
 				return false
 			}
 			y = int(v)

@@ -357,8 +357,8 @@ func (r *parquetReader) label(v parquet.Value) error {
 		return nil
 	}
 	x, ok := parquetNumber(v)
-	if !ok || x != math.Trunc(x) || math.Abs(x) > 1<<53 {
-		return fmt.Errorf("label %.40q: expected a whole number or a text", v.String())
+	if !ok || !array.IsLabel(x) {
+		return fmt.Errorf("label %.40q: %s, or a text", v.String(), array.ExpectedLabel)
 	}
 	r.p.labels = append(r.p.labels, int(x))
 	return nil

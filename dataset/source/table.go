@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -170,7 +169,7 @@ func (p *part) knows(classes []string) bool {
 		all[s] = true
 	}
 	return slices.ContainsFunc(p.texts, func(s string) bool {
-		if v, err := strconv.ParseFloat(s, 64); err == nil && v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+		if v, err := strconv.ParseFloat(s, 64); err == nil && array.IsLabel(v) {
 			s = strconv.Itoa(int(v))
 		}
 		return all[s]

@@ -11,6 +11,12 @@ import (
 // LabelNames are usual names of a column of labels, the most usual first, by which a header is told from a label.
 var LabelNames = []string{"label", "labels", "class", "target", "y"}
 
+// IsLabel says whether a number is a label: whole, and less than 2^53 in size, from where on float64 leaves numbers out.
+func IsLabel(v float64) bool { return v == math.Trunc(v) && math.Abs(v) < 1<<53 }
+
+// ExpectedLabel says what IsLabel refuses.
+const ExpectedLabel = "expected a whole number, less than 2^53 in size"
+
 // NamesLabels says whether a name is a usual one of a column of labels.
 func NamesLabels(name string) bool { return slices.Contains(LabelNames, strings.ToLower(name)) }
 
@@ -109,8 +115,8 @@ func ReadLabels(spec string, o Options) (*Labels, error) {
 	}
 	out := &Labels{Of: make([]int, a.Len())}
 	for i, v := range values {
-		if v != math.Trunc(v) || math.Abs(v) > 1<<53 {
-			return nil, fmt.Errorf("%s: row %d: label %v: expected a whole number", a.Title(), i, v)
+		if !IsLabel(v) {
+			return nil, fmt.Errorf("%s: row %d: label %v: %s", a.Title(), i, v, ExpectedLabel)
 		}
 		out.Of[i] = int(v)
 	}

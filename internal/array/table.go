@@ -32,7 +32,8 @@ type TableOptions struct {
 	Skip func(first []string) ([]int, error)
 	// Column returns, after Skip, which column is texts, or -1 for none.
 	Column func(first []string) (int, error)
-	// Header are texts, in lower case, one of which in a cell makes the first line a header, whatever the others hold.
+	// Header are texts, in lower case, one of which in a cell makes the first line a header, whatever the others hold;
+	// but "y", which may be a class, only if no other cell has a fraction.
 	Header []string
 	// Named, if set, says after Skip and Column that the first line is a header, whatever it holds.
 	Named  func() bool
@@ -137,6 +138,9 @@ func (t *Table) begin(cells []string) (header bool, err error) {
 	return true, nil
 }
 
+// yes is a name of labels and a class, beside n: beside numbers with fractions it makes no header.
+const yes = "y"
+
 // isHeader says whether the first line is a header.
 func (t *Table) isHeader(cells []string) bool {
 	if t.options.Named != nil && t.options.Named() {
@@ -147,6 +151,8 @@ func (t *Table) isHeader(cells []string) bool {
 		v, err := strconv.ParseFloat(c, 64)
 		switch {
 		case c == "":
+		case strings.EqualFold(c, yes) && slices.Contains(t.options.Header, yes):
+			text = true
 		case err != nil && slices.Contains(t.options.Header, strings.ToLower(c)):
 			return true // also of columns called 1100.5, 1102.5, ...
 		case i == t.Column || t.skips(i):

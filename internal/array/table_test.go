@@ -78,6 +78,8 @@ func TestTableForms(t *testing.T) {
 		{"x.csv", "\n\n,0,k\n7,8,9\n", nil, nil, nil},
 		{"x.csv", ",a,k\n0,8,9\n", []string{"", "a", "k"}, []string{"9"}, []float32{0, 8}},
 		{"x.csv", "1100.5,1102.5,Label\n7,8,9\n", []string{"1100.5", "1102.5", "Label"}, []string{"9"}, []float32{7, 8}},
+		{"x.csv", "1.5,2,y\n7,8,n\n", nil, []string{"y", "n"}, []float32{1.5, 2, 7, 8}},
+		{"x.csv", "1,2,Y\n7,8,9\n", []string{"1", "2", "Y"}, []string{"9"}, []float32{7, 8}},
 		{"x.csv", "\"1\",\"2\",\"3\"\n", nil, []string{"3"}, []float32{1, 2}},
 		{"x.csv", "1e-3,-0.25,a\n+4,123456789012345678,a\n", nil, []string{"a", "a"},
 			[]float32{1e-3, -0.25, 4, 123456789012345678}},
