@@ -88,7 +88,11 @@ func readTensors(path string) (*safetensors.File, error) {
 		return nil, err
 	}
 	if n == len(start) && start[8] == '{' {
-		return safetensors.ReadFileConverted(path)
+		f, err := safetensors.ReadFileConverted(path)
+		if err == nil {
+			unwrap(f)
+		}
+		return f, err
 	}
 	if !bytes.HasPrefix(start[:n], []byte("PK\x03\x04")) && !bytes.HasPrefix(start[:n], []byte{0x80}) {
 		return nil, fmt.Errorf("%s: %w", path, errNotTorch)
@@ -139,6 +143,24 @@ func readState(b []byte) (*safetensors.File, error) {
 
 // wrapped is what DataParallel puts before all names.
 const wrapped = "module."
+
+// unwrap takes the prefix of DataParallel from all names, if the centres have it.
+func unwrap(f *safetensors.File) {
+	if f.Tensor(centres) != nil || f.Tensor(wrapped+centres) == nil {
+		return
+	}
+	converted := map[string]string{}
+	for i := range f.Tensors {
+		t := &f.Tensors[i]
+		name := strings.TrimPrefix(t.Name, wrapped)
+		if kind, ok := f.Converted[t.Name]; ok {
+			converted[name] = kind
+		}
+		t.Name = name
+	}
+	f.Converted = converted
+	slices.SortFunc(f.Tensors, func(a, b safetensors.Tensor) int { return strings.Compare(a.Name, b.Name) })
+}
 
 // stateOf returns the dictionary that has the centres: the value itself, or one of its values, as in a
 // checkpoint of model, optimiser and epoch.

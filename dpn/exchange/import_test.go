@@ -109,27 +109,32 @@ func TestImportSafetensors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	head, data := `{"extra":{"dtype":"I8","shape":[1],"data_offsets":[0,1]}`, []byte{7}
-	for _, x := range f.Tensors { // in F64
-		shape := strings.ReplaceAll(fmt.Sprint(x.Shape), " ", ",")
-		head += fmt.Sprintf(`,%q:{"dtype":"F64","shape":%s,"data_offsets":[%d,%d]}`, x.Name, shape, len(data),
-			len(data)+8*len(x.Data))
-		for _, v := range x.Data {
-			data, _ = binary.Append(data, binary.LittleEndian, float64(v))
-		}
-	}
-	head += "}"
-	write(t, path, append(append(binary.LittleEndian.AppendUint64(nil, uint64(len(head))), head...), data...))
-	other, err := Import(path, published)
+	half, err := Import("testdata/half.pth", published)
 	if err != nil {
 		t.Fatal(err)
 	}
-	half, err := Import("testdata/half.pth", published)
-	if err != nil || other.Model.WeightsSHA256() != half.Model.WeightsSHA256() {
-		t.Errorf("other weights as F64 (%v)", err)
-	}
-	if got := fmt.Sprint(other.Ignored, other.Tensors[0].Type); got != "[extra]F64" {
-		t.Errorf("ignored tensors and a type: %s", got)
+	for _, prefix := range []string{"", wrapped} { // as DataParallel names tensors
+		head, data := `{"extra":{"dtype":"I8","shape":[1],"data_offsets":[0,1]}`, []byte{7}
+		for _, x := range f.Tensors { // in F64
+			shape := strings.ReplaceAll(fmt.Sprint(x.Shape), " ", ",")
+			head += fmt.Sprintf(`,%q:{"dtype":"F64","shape":%s,"data_offsets":[%d,%d]}`, prefix+x.Name, shape, len(data),
+				len(data)+8*len(x.Data))
+			for _, v := range x.Data {
+				data, _ = binary.Append(data, binary.LittleEndian, float64(v))
+			}
+		}
+		head += "}"
+		write(t, path, append(append(binary.LittleEndian.AppendUint64(nil, uint64(len(head))), head...), data...))
+		other, err := Import(path, published)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other.Model.WeightsSHA256() != half.Model.WeightsSHA256() {
+			t.Errorf("prefix %q: other weights as F64", prefix)
+		}
+		if got := fmt.Sprint(other.Ignored, other.Tensors[0].Type); got != "[extra]F64" {
+			t.Errorf("prefix %q: ignored tensors and a type: %s", prefix, got)
+		}
 	}
 }
 

@@ -210,7 +210,7 @@ func readArchive(b []byte) (any, error) {
 	}
 	at := slices.IndexFunc(z.File, func(f *zip.File) bool { return path.Base(f.Name) == "data.pkl" })
 	if at < 0 {
-		return nil, errors.New("a zip archive without data.pkl, expected what torch.save writes")
+		return nil, fmt.Errorf("a zip archive without data.pkl, expected what torch.save writes; %s", onlyWritten)
 	}
 	folder := path.Dir(z.File[at].Name)
 	files := map[string]*zip.File{}
@@ -271,7 +271,9 @@ func member(f *zip.File, archive []byte) ([]byte, error) {
 var magic, _ = new(big.Int).SetString("1950a86a20f9469cfc6c", 16)
 
 // errNotTorch says that a file begins with none of the known numbers.
-var errNotTorch = errors.New("neither a safetensors file nor one of torch.save")
+var errNotTorch = errors.New("neither a safetensors file nor one of torch.save; " + onlyWritten)
+
+const onlyWritten = "files of ONNX and NumPy are written, not read"
 
 // readLegacy reads five pickles (magic number, version, system, value, keys of the storages) and the storages, each
 // a number of elements in 8 bytes, and the elements.
