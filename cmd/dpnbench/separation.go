@@ -362,7 +362,7 @@ func (z *features) addTests(layers []separation.LayerInput, folder string, train
 	if folder == "" || folder == z.epochs[0] {
 		z.noteColumn("--test-labels", z.testLabels, labels)
 	}
-	if err := rename(labels, train); err != nil {
+	if err := z.rename(labels, train); err != nil {
 		return fmt.Errorf("--test-labels %s: %w", z.testLabels, err)
 	}
 	tests, err := z.arrays("--test-features", folder, z.testFeatures, z.testLabels, labels.Column)
@@ -384,11 +384,16 @@ func (z *features) addTests(layers []separation.LayerInput, folder string, train
 }
 
 // rename numbers classes that are texts as those of the training samples.
-func rename(labels, train *array.Labels) error {
+func (z *features) rename(labels, train *array.Labels) error {
+	switch {
+	case labels.Names == nil && train.Names == nil:
+		return nil // whole numbers mean the same in both
+	case labels.Names == nil:
+		return fmt.Errorf("whole numbers, expected texts as in --labels %s", z.labels)
+	case train.Names == nil:
+		return fmt.Errorf("texts such as %.60q, expected whole numbers as in --labels %s", labels.Names[0], z.labels)
+	}
 	for i, c := range labels.Of {
-		if labels.Names == nil || train.Names == nil {
-			break
-		}
 		at, ok := slices.BinarySearch(train.Names, labels.Names[c])
 		if !ok {
 			return fmt.Errorf("class %.60q, which no training sample has", labels.Names[c])

@@ -153,6 +153,14 @@ func TestSeparationOfTexts(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
+	write(t, in("numbers.csv"), []byte("label\n"+strings.Repeat("1\n0\n", 20)))
+	for _, c := range [][3]string{
+		{"y.csv", "numbers.csv", "whole numbers, expected texts as in --labels " + in("y.csv")},
+		{"numbers.csv", "y.csv", `texts such as "ant", expected whole numbers as in --labels ` + in("numbers.csv")},
+	} {
+		fails(t, []string{"separation", "--features", in("x.npy"), "--labels", in(c[0]), "--test-features", in("x.npy"),
+			"--test-labels", in(c[1])}, "--test-labels "+in(c[1])+": "+c[2])
+	}
 }
 
 // A first column of row numbers, as pandas writes it, is no feature.
