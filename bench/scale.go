@@ -252,9 +252,10 @@ type ScaleCheck struct {
 	Measured  float64 `json:"measured_seconds"`
 }
 
-// CheckScale trains a preset with ranks of one thread each that share so many cores. The prediction is the model's
-// work of all ranks, divided by the cores: none waits for the network, but all messages are copied.
-func CheckScale(ctx context.Context, c ScaleCost, ranks, cores int, n Network) (ScaleCheck, error) {
+// CheckScale trains a preset with ranks of one thread each that share so many cores, on the tier that c was measured
+// on. The prediction is the model's work of all ranks, divided by the cores: none waits for the network, but all
+// messages are copied.
+func CheckScale(ctx context.Context, c ScaleCost, t engine.Tier, ranks, cores int, n Network) (ScaleCheck, error) {
 	x := ScaleCheck{Preset: c.Preset, Ranks: ranks, Batch: c.Batch}
 	each := math.Ceil(float64(c.Batch) / float64(ranks))
 	seconds, _ := c.Update(ranks, each, Network{Latency: n.Latency, Bandwidth: n.Bandwidth})
@@ -283,7 +284,7 @@ func CheckScale(ctx context.Context, c ScaleCost, ranks, cores int, n Network) (
 				last = now
 			}
 		}
-		return fitRank(ctx, config, set, opt)
+		return fitRank(ctx, t, config, set, opt)
 	})
 	if err != nil {
 		return x, fmt.Errorf("%s with %d ranks: %w", c.Preset, ranks, err)
@@ -293,8 +294,8 @@ func CheckScale(ctx context.Context, c ScaleCost, ranks, cores int, n Network) (
 }
 
 // fitRank trains on one thread.
-func fitRank(ctx context.Context, c dpn.Config, set *dataset.Data, opt dpn.FitOptions) error {
-	e, err := engine.New(engine.WithThreads(1))
+func fitRank(ctx context.Context, t engine.Tier, c dpn.Config, set *dataset.Data, opt dpn.FitOptions) error {
+	e, err := engine.New(engine.WithTier(t), engine.WithThreads(1))
 	if err != nil {
 		return err
 	}

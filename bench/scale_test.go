@@ -193,9 +193,18 @@ func TestMeasureScale(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := CheckScale(context.Background(), c, 2, 2, Network{Latency: 1e-6, Bandwidth: 1e9})
+	n := Network{Latency: 1e-6, Bandwidth: 1e9}
+	x, err := CheckScale(context.Background(), c, e.Tier(), 2, 2, n)
 	if err != nil || x.Ranks != 2 || !(x.Measured > 0) || !(x.Predicted > 0) {
 		t.Errorf("%+v, %v", x, err)
+	}
+	for _, i := range engine.Tiers() { // the ranks train on the tier that they are told
+		if i.Available {
+			continue
+		}
+		if _, err := CheckScale(context.Background(), c, i.Tier, 2, 2, n); err == nil {
+			t.Errorf("the ranks train without tier %v", i.Tier)
+		}
 	}
 	if !slices.Equal(ScaleRanks(), []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}) {
 		t.Errorf("ranks %v", ScaleRanks())

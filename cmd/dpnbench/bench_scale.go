@@ -173,7 +173,7 @@ func (s *scaling) checkModel(ctx context.Context, r *bench.Scale) error {
 			return err
 		}
 		for _, ranks := range []int{2, 4, 8} {
-			x, err := bench.CheckScale(ctx, c, ranks, cores, r.Here)
+			x, err := bench.CheckScale(ctx, c, t, ranks, cores, r.Here)
 			if err != nil {
 				return err
 			}
