@@ -94,8 +94,12 @@ func (r *Report) facts() []report.Fact {
 
 // Summary says what was found, in sentences.
 func (r *Report) Summary() []string {
-	if r.Best == nil {
-		return []string{"All runs failed: " + r.Runs[0].Error}
+	failed := r.failed()
+	switch {
+	case len(failed) == len(r.Runs):
+		return []string{"All runs failed: " + failed[0].Error}
+	case r.Best == nil:
+		return []string{"No setting finished a run of its last rung: " + failed[0].Error}
 	}
 	first := r.Table[0]
 	over := ""
@@ -120,12 +124,6 @@ func (r *Report) Summary() []string {
 	if len(r.Table) > 1 {
 		out = append(out, r.second(first, r.Table[1])...)
 	}
-	var failed []*Result
-	for _, s := range r.Runs {
-		if s.Status == Failed {
-			failed = append(failed, s)
-		}
-	}
 	if n := len(failed); n > 0 {
 		first := failed[0]
 		out = append(out, fmt.Sprintf("%d of %d runs failed. Run %d (%s): %s.", n, len(r.Runs), first.Index,
@@ -139,6 +137,16 @@ func (r *Report) Summary() []string {
 		}
 	}
 	return out
+}
+
+// failed returns the runs that failed.
+func (r *Report) failed() (list []*Result) {
+	for _, s := range r.Runs {
+		if s.Status == Failed {
+			list = append(list, s)
+		}
+	}
+	return list
 }
 
 // second compares the second setting with the first.

@@ -152,7 +152,8 @@ func score(by string, loss, accuracy separation.Float) [2]float64 {
 }
 
 // Rank returns the settings of ended runs, the best first: those of the last rung, and within a rung by their mean
-// over the seeds. A setting of which a run failed comes after the others. Equal ones keep the order of the plan.
+// over the seeds. A setting of which a run failed comes after the others of its rung, one of which all runs failed
+// after all others. Equal ones keep the order of the plan.
 func (p *Plan) Rank(results []*Result) []*Group {
 	last := map[int]*Group{}
 	var groups []*Group
@@ -183,11 +184,13 @@ func (p *Plan) Rank(results []*Result) []*Group {
 		}
 		g.Loss, g.Accuracy = spread(loss), spread(accuracy)
 	}
+	none := func(g *Group) int { return g.Failed / len(g.Runs) } // 1 if no run is left
 	sort.SliceStable(groups, func(i, j int) bool {
 		a, b := groups[i], groups[j]
 		x, y := score(p.By, a.Loss.Mean, a.Accuracy.Mean), score(p.By, b.Loss.Mean, b.Accuracy.Mean)
-		return cmp.Or(cmp.Compare(b.Of, a.Of), cmp.Compare(min(a.Failed, 1), min(b.Failed, 1)),
-			cmp.Compare(x[0], y[0]), cmp.Compare(x[1], y[1]), cmp.Compare(a.Runs[0].Point, b.Runs[0].Point)) < 0
+		return cmp.Or(cmp.Compare(none(a), none(b)), cmp.Compare(b.Of, a.Of),
+			cmp.Compare(min(a.Failed, 1), min(b.Failed, 1)), cmp.Compare(x[0], y[0]), cmp.Compare(x[1], y[1]),
+			cmp.Compare(a.Runs[0].Point, b.Runs[0].Point)) < 0
 	})
 	for i, g := range groups {
 		g.Rank = i + 1
@@ -216,7 +219,7 @@ type Report struct {
 	Seeds   []string  `json:"seeds"`
 	Data    string    `json:"data"`
 	Table   []*Group  `json:"table"` // the best setting first
-	Best    *Best     `json:"best"`  // null if all runs failed
+	Best    *Best     `json:"best"`  // null if all runs of the last rung of every setting failed
 	Runs    []*Result `json:"runs"`
 	Seconds float64   `json:"seconds"` // of all runs
 

@@ -193,6 +193,28 @@ func TestHalving(t *testing.T) {
 	if !slices.Equal(order[:3], []int{4, 3, 5}) || len(order) != 9 || groups[0].Of != 3 || groups[1].Of != 2 {
 		t.Errorf("order %v", order)
 	}
+
+	// The best setting of an earlier rung is left if no run of the last rung finished.
+	all := slices.Concat(first, second, last)
+	fail := func(list []*Result) {
+		for _, x := range list {
+			x.Status, x.Error = Failed, "the loss is not finite"
+			x.ValLoss, x.ValAccuracy = separation.Float(math.NaN()), separation.Float(math.NaN())
+		}
+	}
+	fail(last)
+	r := p.Report(all, "digits")
+	if s := r.Summary(); r.Best == nil || r.Best.Index != second[0].Index || r.Table[8].Runs[0] != last[0] ||
+		!strings.HasPrefix(s[0], "Best of 9 settings: lr 0.003162 ") ||
+		!strings.Contains(s[len(s)-1], "2 of 26 runs failed") {
+		t.Errorf("all runs of the last rung failed: best %+v, %q", r.Best, s)
+	}
+	fail(second)
+	fail(slices.DeleteFunc(slices.Clone(first), func(x *Result) bool { return slices.Contains(next, x.Point) }))
+	if r = p.Report(all, "digits"); r.Best != nil ||
+		r.Summary()[0] != "No setting finished a run of its last rung: the loss is not finite" {
+		t.Errorf("all last runs failed: best %+v, %q", r.Best, r.Summary())
+	}
 }
 
 // TestRank checks mean, deviation and range, that failed settings come last and that the order of results is of no
@@ -209,6 +231,13 @@ func TestRank(t *testing.T) {
 		!(math.Abs(float64(a.SD)-0.1) <= 1e-12) ||
 		a.Min != 0.5 || a.Max != 0.7 || r.Best.Index != 6 {
 		t.Errorf("best %+v, table %+v", r.Best.Index, r.Table[1])
+	}
+	lost := results(p.Rung(0, p.All())) // all of one setting, and one of another
+	for _, i := range []int{0, 1, 2, 5} {
+		lost[i].Status, lost[i].ValLoss, lost[i].ValAccuracy = Failed, nan, nan
+	}
+	if g := p.Rank(lost); g[1].Failed != 1 || g[2].Failed != 3 {
+		t.Errorf("%d, %d and %d failed runs", g[0].Failed, g[1].Failed, g[2].Failed)
 	}
 	rows := r.Rows(0)
 	for range len(all) {
