@@ -19,6 +19,8 @@ func (a *app) checkFiles(ctx context.Context, o checkFlags) error {
 		return fmt.Errorf("--sweep: cannot be combined with --order, --dump or --judge")
 	case o.dump != "" && o.judge != "":
 		return fmt.Errorf("--dump %s: cannot be combined with --judge", o.dump)
+	case o.dump != "" && a.json != "":
+		return fmt.Errorf("--json %s: cannot be combined with --dump, which has no results", a.json)
 	case o.library != "" && (o.dump != "" || o.judge != ""):
 		return fmt.Errorf("--library %s: cannot be combined with --dump or --judge", o.library)
 	case o.order && (o.quick || len(o.cases) > 0 || o.kernel != "" && o.library == ""):
