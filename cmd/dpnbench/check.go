@@ -116,7 +116,7 @@ func checkCommand(a *app) *cobra.Command {
 			}
 			switch {
 			case o.order || o.dump != "" || o.judge != "":
-				return a.checkFiles(c.Context(), o)
+				return a.checkFiles(c.Context(), c.Flags(), o)
 			case o.library != "":
 				return a.checkLibrary(c.Context(), o)
 			}

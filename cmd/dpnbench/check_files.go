@@ -9,10 +9,12 @@ import (
 	"dpnbench/internal/format"
 	"dpnbench/internal/quote"
 	"dpnbench/internal/sysinfo"
+
+	"github.com/spf13/pflag"
 )
 
 // checkFiles is check with --order, --dump or --judge.
-func (a *app) checkFiles(ctx context.Context, o checkFlags) error {
+func (a *app) checkFiles(ctx context.Context, flags *pflag.FlagSet, o checkFlags) error {
 	selected := o.kernel != "" || o.quick || len(o.cases) > 0
 	switch {
 	case o.sweep:
@@ -29,7 +31,12 @@ func (a *app) checkFiles(ctx context.Context, o checkFlags) error {
 		return fmt.Errorf("--draw %s: cannot be combined with --dump", o.draw)
 	case o.judge != "" && selected:
 		return fmt.Errorf("--judge %s: the files say which cases; expected no --kernel, --quick or --case", o.judge)
+	case o.judge != "" && flags.Changed("terms"):
+		return fmt.Errorf("--judge %s: the files say how many terms; expected no --terms", o.judge)
 	case o.order && o.dump != "":
+		if !flags.Changed("terms") {
+			o.terms = dumpedTerms
+		}
 		return a.dumpOrder(o)
 	case o.order && o.judge != "":
 		return a.judgeOrder(ctx, o)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"dpnbench/engine/order"
+	"dpnbench/internal/array"
 )
 
 // codeOf returns the block of code of a language in docs/checking.md that reads a file.
@@ -140,6 +141,43 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// TestJudgeOrderTier compares the answers to probes with the engine on the tier that is asked for.
+func TestJudgeOrderTier(t *testing.T) {
+	dir := t.TempDir()
+	succeed(t, "check", "--order", "--dump", dir, "--terms", "9")
+	a, b := floats(t, filepath.Join(dir, order.AFile)), floats(t, filepath.Join(dir, order.BFile))
+	sums := make([]float32, len(a)/9)
+	for i := range a {
+		sums[i/9] += float32(a[i]) * float32(b[i])
+	}
+	saveNPY(t, filepath.Join(dir, order.ResultsFile), sums, len(sums))
+	var r orderResult
+	text := succeed(t, "check", "--order", "--judge", dir, "--tier", "generic", "--json", "-")
+	if err := json.Unmarshal([]byte(text), &r); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range r.Orders[1:] {
+		if row.Implementation != "engine, generic" {
+			t.Errorf("%s by %s", row.Operation, row.Implementation)
+		}
+	}
+}
+
+// floats reads all numbers of an NPY file.
+func floats(t *testing.T, path string) []float64 {
+	t.Helper()
+	f, err := array.Open(path, array.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	x := make([]float64, f.Arrays[0].Len()*f.Arrays[0].Width())
+	if err := f.Arrays[0].ReadRows(x, 0); err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
 // TestOrderTable checks that numbers of terms share a row only if all of it is the same.
 func TestOrderTable(t *testing.T) {
 	x := order.Implementation{Operation: "dot", Name: "odd", F: func(a, b []float32) float32 {
@@ -188,6 +226,11 @@ func TestBadFileFlags(t *testing.T) {
 		{"--terms 2: expected whole numbers from 3 to 4096", []string{"--order", "--terms", "2"}},
 		{"--terms 129: expected whole numbers from 3 to 128", []string{"--order", "--dump", dir, "--terms", "129"}},
 		{"--terms 7,9: expected one number with --dump", []string{"--order", "--dump", dir, "--terms", "7,9"}},
+		{"--terms 7,16,33,64,300: expected whole numbers from 3 to 128",
+			[]string{"--order", "--dump", dir, "--terms", defaultTerms}},
+		{"--judge " + dir + ": the files say how many terms; expected no --terms",
+			[]string{"--order", "--judge", dir, "--terms", "9"}},
+		{`--tier: unknown tier "bogus"`, []string{"--order", "--judge", dir, "--tier", "bogus"}},
 		{"--terms 7: only with --order", []string{"--terms", "7"}},
 		{"--order: cannot be combined with --quick, --case or, without --library, --kernel",
 			[]string{"--order", "--kernel", "dot"}},

@@ -49,6 +49,9 @@ type orderGroup struct {
 // blocks of 256.
 const defaultTerms = "7,16,33,64,300"
 
+// dumpedTerms is the number of terms of check --order --dump unless --terms is given.
+const dumpedTerms = "64"
+
 // parseTerms reads the numbers of terms.
 func parseTerms(text string, most int) ([]int, error) {
 	var list []int
@@ -322,13 +325,9 @@ func treeOf(n *order.Node) plot.TreeNode {
 
 // dumpOrder writes the probes of an implementation in another language.
 func (a *app) dumpOrder(o checkFlags) error {
-	terms := o.terms
-	if terms == defaultTerms {
-		terms = "64"
-	}
-	list, err := parseTerms(terms, order.MostInFiles)
+	list, err := parseTerms(o.terms, order.MostInFiles)
 	if err == nil && len(list) > 1 {
-		err = fmt.Errorf("--terms %s: expected one number with --dump", terms)
+		err = fmt.Errorf("--terms %s: expected one number with --dump", o.terms)
 	}
 	if err != nil {
 		return err
@@ -352,11 +351,15 @@ func (a *app) judgeOrder(ctx context.Context, o checkFlags) error {
 	if err := a.orderFiles(o).Check(); err != nil {
 		return err
 	}
+	t, err := a.tierSetting()
+	if err != nil {
+		return err
+	}
 	found, err := order.Judge(o.judge)
 	if err != nil {
 		return fmt.Errorf("--judge %w", err)
 	}
-	e, err := engine.New(engine.WithThreads(1))
+	e, err := engine.New(engine.WithTier(t), engine.WithThreads(1))
 	if err != nil {
 		return err
 	}
