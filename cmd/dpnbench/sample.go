@@ -121,7 +121,8 @@ func (s *sampling) run(ctx context.Context, flags *pflag.FlagSet) error {
 		}
 	}
 	if s.start != "data" {
-		if err := onlyWith(flags, "--start data", "data", "test-size", "data-seed"); err != nil {
+		if err := onlyWith(flags, "--start data", "data", "test-size", "data-seed", "format", "label", "drop",
+			"test-share", "size", "channels"); err != nil {
 			return err
 		}
 	}

@@ -159,6 +159,12 @@ func TestSample(t *testing.T) {
 		{[]string{"--steps", "5"}, "--steps 5: only with --method mala or ula"},
 		{[]string{"--start", "data"}, "--start data: only with --method mala or ula"},
 		{[]string{"--method", "ula", "--test-size", "9"}, "--test-size 9: only with --start data"},
+		{[]string{"--format", "csv"}, "--format csv: only with --start data"},
+		{[]string{"--method", "mala", "--label", "a"}, "--label a: only with --start data"},
+		{[]string{"--drop", "a"}, "--drop a: only with --start data"},
+		{[]string{"--test-share", "0.5"}, "--test-share 0.5: only with --start data"},
+		{[]string{"--size", "8x8"}, "--size 8x8: only with --start data"},
+		{[]string{"--channels", "rgb"}, "--channels rgb: only with --start data"},
 		{[]string{"--out", model}, "--out " + model},
 		{[]string{"--json", model}, "is the input"},
 	} {
