@@ -387,11 +387,14 @@ func (m *modelFlags) addWith(c *cobra.Command) {
 		"(repeatable)")
 }
 
-// ensemble returns the model and those of --with.
-func (m *modelFlags) ensemble(a *app, model *dpn.Model) (dpn.Ensemble, error) {
+// ensemble returns the model and those of --with, with the same ascent steps if the flag gives them.
+func (m *modelFlags) ensemble(a *app, model *dpn.Model, flags *pflag.FlagSet) (dpn.Ensemble, error) {
 	all := dpn.Ensemble{model}
 	for _, path := range m.with {
 		other, err := a.loadModel("with", path)
+		if err == nil {
+			err = m.setSteps(other, flags)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -433,13 +436,19 @@ func (m *modelFlags) load(a *app, flags *pflag.FlagSet) (*dpn.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if flags.Changed(m.flag) {
-		model.Config.Steps = m.steps
-		if err := model.Config.Validate(); err != nil {
-			return nil, fmt.Errorf("--%s%s", m.flag, strings.TrimPrefix(err.Error(), "steps"))
-		}
+	return model, m.setSteps(model, flags)
+}
+
+// setSteps gives a model the ascent steps of the flag, if it was given.
+func (m *modelFlags) setSteps(model *dpn.Model, flags *pflag.FlagSet) error {
+	if !flags.Changed(m.flag) {
+		return nil
 	}
-	return model, nil
+	model.Config.Steps = m.steps
+	if err := model.Config.Validate(); err != nil {
+		return fmt.Errorf("--%s%s", m.flag, strings.TrimPrefix(err.Error(), "steps"))
+	}
+	return nil
 }
 
 // loadModel loads the model that a flag names.

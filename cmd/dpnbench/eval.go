@@ -248,7 +248,7 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
-	all, err := v.model.ensemble(v.app, m)
+	all, err := v.model.ensemble(v.app, m, flags)
 	if err != nil {
 		return err
 	}

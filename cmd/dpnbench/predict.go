@@ -141,7 +141,7 @@ func (p *predicting) run(ctx context.Context, c *cobra.Command, args []string) e
 	if p.top < 0 || p.top > len(m.Classes) {
 		return fmt.Errorf("--top %d: expected 1 to %d, the classes of the model, or 0 for all", p.top, len(m.Classes))
 	}
-	all, err := p.model.ensemble(p.app, m)
+	all, err := p.model.ensemble(p.app, m, flags)
 	if err != nil {
 		return err
 	}

@@ -154,6 +154,18 @@ func TestPredictTable(t *testing.T) {
 		!slices.Equal(column(t, rowsOf(t, got), "potential"), column(t, rowsOf(t, plain), "potential")) {
 		t.Errorf("with another model:\n%s\nwithout:\n%s", got, plain)
 	}
+	twin, err := dpn.Load(model) // the same network with another number of steps
+	if err != nil {
+		t.Fatal(err)
+	}
+	twin.Config.Steps++
+	if err := twin.Save(in("twin.safetensors")); err != nil {
+		t.Fatal(err)
+	}
+	if predict(in("plain.csv"), "--steps", "2", "--with", in("twin.safetensors")) !=
+		predict(in("plain.csv"), "--steps", "2", "--with", model) {
+		t.Error("--steps does not reach the model of --with")
+	}
 	if got := predict(in("plain.csv"), "--threads", "1"); got != plain {
 		t.Error("one thread predicts other numbers")
 	}
