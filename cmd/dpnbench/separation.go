@@ -222,6 +222,7 @@ func (z *features) measure(ctx context.Context, e *engine.Engine) (*separationRe
 	if len(folders) == 0 {
 		folders = []string{""}
 	}
+	names := epochNames(folders)
 	for i, folder := range folders {
 		if layers, r.Features, err = z.layers(folder, labels); err != nil {
 			return nil, nil, err
@@ -238,10 +239,22 @@ func (z *features) measure(ctx context.Context, e *engine.Engine) (*separationRe
 				return nil, nil, fmt.Errorf("--epochs %s: %d layers, expected %d as in %s", folder, len(r.Layers),
 					len(r.Epochs[0].Layers), z.epochs[0])
 			}
-			r.Epochs = append(r.Epochs, epochResult{filepath.Base(folder), r.Depth})
+			r.Epochs = append(r.Epochs, epochResult{names[i], r.Depth})
 		}
 	}
 	return r, layers, nil
+}
+
+// epochNames are the last parts of the folders, or if two are the same the folders as they were given.
+func epochNames(folders []string) []string {
+	names := make([]string, len(folders))
+	for i, folder := range folders {
+		names[i] = filepath.Base(folder)
+		if slices.Contains(names[:i], names[i]) {
+			return folders
+		}
+	}
+	return names
 }
 
 func (z *features) measureEpoch(ctx context.Context, o separation.Options, layers []separation.LayerInput,

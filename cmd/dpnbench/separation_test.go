@@ -299,6 +299,36 @@ func TestSeparationNamesFiles(t *testing.T) {
 	}
 }
 
+// Epochs are named by their folders: by the last part of each if these differ.
+func TestSeparationEpochNames(t *testing.T) {
+	folder := t.TempDir()
+	in := func(name string) string { return filepath.Join(folder, name) }
+	write(t, in("y.csv"), []byte("label\n"+strings.Repeat("0\n1\n", 10)))
+	x := make([]float32, 40)
+	for i := range x {
+		x[i] = float32(3*(i/2%2)+i%7) + float32(i%3)/4
+	}
+	for _, epoch := range []string{"1/acts", "2/acts"} {
+		if err := os.MkdirAll(in(epoch), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		saveNPY(t, in(epoch+"/x.npy"), x, 20, 2)
+	}
+	saveNPY(t, in("1/x.npy"), x, 20, 2)
+	for _, c := range [][2][]string{
+		{{in("1/acts"), in("2/acts")}, {in("1/acts"), in("2/acts")}},
+		{{in("1"), in("2/acts")}, {"1", "acts"}},
+	} {
+		succeed(t, "separation", "--features", "x.npy", "--labels", in("y.csv"), "--epochs", strings.Join(c[0], ","),
+			"--draws", "0", "--subsets", "0", "--json", in("s.json"))
+		var s struct{ Epochs []struct{ Name string } }
+		decode(t, in("s.json"), &s)
+		if len(s.Epochs) != 2 || s.Epochs[0].Name != c[1][0] || s.Epochs[1].Name != c[1][1] {
+			t.Errorf("epochs %v, want %q", s.Epochs, c[1])
+		}
+	}
+}
+
 // digits writes images of 10 x 10, 100 of each class, as NPY files.
 func digits(t *testing.T, folder string) {
 	t.Helper()
