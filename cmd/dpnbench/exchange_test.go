@@ -35,6 +35,9 @@ func TestExchange(t *testing.T) {
 			t.Errorf("%s: %+v (%v)", format, r, err)
 		}
 	}
+	for _, flag := range []string{"--tier", "--threads"} {
+		fails(t, []string{"export", "--model", model, "--format", "onnx", flag, "bogus"}, "dpnbench: "+flag)
+	}
 	back := filepath.Join(run, "back.safetensors")
 	succeed(t, "import", filepath.Join(run, "pytorch", dpn.ModelFile), "--out", back)
 	a, b := succeed(t, "eval", "--model", model), succeed(t, "eval", "--model", back)

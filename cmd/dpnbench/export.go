@@ -111,24 +111,26 @@ func exportedFile(model, format string) string {
 	return strings.TrimSuffix(model, ".safetensors") + "." + format
 }
 
+// writeFile writes the file of a format that has one.
+func (x *exporting) writeFile(write func(w io.Writer) error) error {
+	if err := output.Write(x.out, write); err != nil {
+		return fmt.Errorf("--out %s: %w", x.out, regular.Cause(err))
+	}
+	return nil
+}
+
 // write writes the files.
 func (x *exporting) write(m *dpn.Model) error {
-	if x.format != "pytorch" {
-		err := output.Write(x.out, func(w io.Writer) error {
-			if x.format == "npz" {
-				return exchange.WriteNPZ(w, m)
-			}
-			e, err := x.engine()
-			if err != nil {
-				return err
-			}
-			defer e.Close()
-			return exchange.WriteONNX(w, e, m)
-		})
+	switch x.format {
+	case "npz":
+		return x.writeFile(func(w io.Writer) error { return exchange.WriteNPZ(w, m) })
+	case "onnx":
+		e, err := x.engine() // before the file, which its errors are not about
 		if err != nil {
-			return fmt.Errorf("--out %s: %w", x.out, regular.Cause(err))
+			return err
 		}
-		return nil
+		defer e.Close()
+		return x.writeFile(func(w io.Writer) error { return exchange.WriteONNX(w, e, m) })
 	}
 	release, err := openFolder("--out", x.out)
 	if err != nil {
