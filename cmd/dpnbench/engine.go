@@ -86,6 +86,21 @@ func (a *app) engine() (*engine.Engine, error) {
 	return engine.New(options...)
 }
 
+// checkEngine refuses wrong values of the flags of an engine, also for commands that make none.
+func (a *app) checkEngine(c *cobra.Command) (err error) {
+	flags := c.Flags()
+	if flags.Changed("tier") {
+		_, err = a.tierSetting()
+	}
+	if err == nil && flags.Changed("threads") && c.Name() != "bench" { // which takes several numbers
+		_, err = a.threadsSetting()
+	}
+	if err == nil && flags.Changed("route") {
+		_, err = a.routeSetting()
+	}
+	return err
+}
+
 // setRoute gives a model the route that was asked for.
 func (a *app) setRoute(m *dpn.Model) error {
 	r, err := a.routeSetting()

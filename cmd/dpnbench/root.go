@@ -95,7 +95,10 @@ func (a *app) command() *cobra.Command {
 		if err := a.checkRanks(c); err != nil {
 			return err
 		}
-		return refuseEmpty(c.Flags())
+		if err := refuseEmpty(c.Flags()); err != nil {
+			return err
+		}
+		return a.checkEngine(c)
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		var missing *pflag.NotExistError

@@ -132,6 +132,21 @@ func TestJSONTargets(t *testing.T) {
 	}
 }
 
+// TestEngineFlags gives wrong flags of an engine to commands that make none.
+func TestEngineFlags(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"data info digits --tier bogus", `--tier: unknown tier "bogus"`},
+		{"data info digits --threads nonsense", "--threads nonsense: expected a whole number from 1 to"},
+		{"bench --list --quick --tier bogus", `--tier: unknown tier "bogus"`},
+		{"bench compare a b --threads 1,2", "--threads 1,2: expected a whole number from 1 to"},
+		{"check --judge none --threads 0", "--threads 0: expected a whole number from 1 to"},
+		{"sweep --config none --list --route bogus", `--route: unknown route "bogus"`},
+		{"--version --tier bogus", `--tier: unknown tier "bogus"`},
+	} {
+		fails(t, strings.Fields(c.args), "dpnbench: "+c.want)
+	}
+}
+
 // TestUnavailableTier asks for tiers that this machine does not have.
 func TestUnavailableTier(t *testing.T) {
 	for _, i := range engine.Tiers() {
