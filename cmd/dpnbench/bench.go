@@ -17,6 +17,7 @@ import (
 
 	"dpnbench/internal/format"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 const benchHelp = `Measure the speed of kernels, ascents, training steps and file loading.
@@ -82,7 +83,7 @@ func benchCommand(a *app) *cobra.Command {
 			if err := notZero(c.Flags(), "repetitions", "1 or more"); err != nil {
 				return err
 			}
-			return b.run(c.Context())
+			return b.run(c.Context(), c.Flags())
 		},
 	}
 	f := c.Flags()
@@ -173,7 +174,7 @@ func (b *benchmark) resolve() error {
 	return nil
 }
 
-func (b *benchmark) run(ctx context.Context) error {
+func (b *benchmark) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err := b.resolve(); err != nil {
 		return err
 	}
@@ -181,6 +182,9 @@ func (b *benchmark) run(ctx context.Context) error {
 		return fmt.Errorf("--%w", err)
 	}
 	if b.list {
+		if err := notWith(flags, "--list", "html", "go-bench", "repetitions", "pin", "phases"); err != nil {
+			return err
+		}
 		return b.listRows()
 	}
 	files := b.files()

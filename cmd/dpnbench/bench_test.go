@@ -242,6 +242,11 @@ func TestBenchBadInput(t *testing.T) {
 	fails(t, []string{"bench", "--html", filepath.Join(dir, "none", "a.html")}, "--html",
 		"a.html: folder "+filepath.Join(dir, "none")+" does not exist")
 	fails(t, []string{"bench", "quick"}, `"quick"`)
+	for _, args := range [][]string{{"--html", "l.html"}, {"--go-bench", "l.txt"}, {"--repetitions", "3"},
+		{"--pin=true"}, {"--phases=true"}} {
+		want := strings.Replace(strings.Join(args, " "), "=", " ", 1) + ": cannot be combined with --list"
+		fails(t, with([]string{"bench", "--list"}, args...), want)
+	}
 	fails(t, []string{"bench", "compare", other}, "compare: 1 file, expected 2")
 	fails(t, []string{"bench", "compare", other, broken}, "other.json", "format 99, expected 1")
 	fails(t, []string{"bench", "compare", broken, other}, "broken.json", "no JSON of dpnbench bench")

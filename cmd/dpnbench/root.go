@@ -241,6 +241,16 @@ func notZero(flags *pflag.FlagSet, name, expected string) error {
 	return nil
 }
 
+// notWith refuses flags that were given although they have no effect with another one.
+func notWith(flags *pflag.FlagSet, other string, names ...string) error {
+	for _, name := range names {
+		if f := flags.Lookup(name); f.Changed {
+			return fmt.Errorf("--%s %s: cannot be combined with %s", name, f.Value, other)
+		}
+	}
+	return nil
+}
+
 // onlyWith refuses flags that were given although they have no effect without others.
 func onlyWith(flags *pflag.FlagSet, others string, names ...string) error {
 	for _, name := range names {

@@ -144,6 +144,11 @@ func (s *sweeping) check(flags *pflag.FlagSet) (err error) {
 	case flags.Changed("jobs") && flags.Changed("index"):
 		return fmt.Errorf("--jobs %d: --index trains one run; give one of the two", s.jobs)
 	}
+	if s.list {
+		if err := notWith(flags, "--list", "index", "jobs"); err != nil {
+			return err
+		}
+	}
 	if s.plan, err = sweep.Load(s.config); err != nil {
 		return fmt.Errorf("--%w", err)
 	}
