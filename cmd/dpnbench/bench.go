@@ -188,12 +188,8 @@ func (b *benchmark) run(ctx context.Context, flags *pflag.FlagSet) error {
 		return b.listRows()
 	}
 	files := b.files()
-	for _, o := range [][2]string{{"--html", b.html}, {"--go-bench", b.goBench}} {
-		if o[1] == "-" {
-			return fmt.Errorf("%s -: expected a file; only --json writes to standard output", o[0])
-		}
-		files.Output(o[0], o[1])
-	}
+	files.Output("--html", b.html)
+	files.Output("--go-bench", b.goBench)
 	if err := files.Check(); err != nil {
 		return err
 	}

@@ -241,6 +241,9 @@ func TestBenchBadInput(t *testing.T) {
 	fails(t, []string{"bench", "--html", broken, "--go-bench", broken}, "--go-bench", "is also the file of --html")
 	fails(t, []string{"bench", "--html", filepath.Join(dir, "none", "a.html")}, "--html",
 		"a.html: folder "+filepath.Join(dir, "none")+" does not exist")
+	for _, args := range []string{"bench --html -", "bench --go-bench -", "bench scale --html -"} {
+		fails(t, strings.Fields(args), " -: expected a file, not standard output")
+	}
 	fails(t, []string{"bench", "quick"}, `"quick"`)
 	for _, args := range [][]string{{"--html", "l.html"}, {"--go-bench", "l.txt"}, {"--repetitions", "3"},
 		{"--pin=true"}, {"--phases=true"}} {

@@ -38,6 +38,10 @@ func TestExchange(t *testing.T) {
 	for _, flag := range []string{"--tier", "--threads"} {
 		fails(t, []string{"export", "--model", model, "--format", "onnx", flag, "bogus"}, "dpnbench: "+flag)
 	}
+	for _, format := range []string{"onnx", "npz"} {
+		fails(t, []string{"export", "--model", model, "--format", format, "--out", "-"}, "--out -: expected a file")
+	}
+	fails(t, []string{"import", model, "--out", "-"}, "--out -: expected a file")
 	back := filepath.Join(run, "back.safetensors")
 	succeed(t, "import", filepath.Join(run, "pytorch", dpn.ModelFile), "--out", back)
 	a, b := succeed(t, "eval", "--model", model), succeed(t, "eval", "--model", back)

@@ -68,7 +68,8 @@ func (f *Files) Input(flag string, paths ...string) {
 	}
 }
 
-// Output declares a file that the command writes. A path that is empty is none.
+// Output declares a file that the command writes. A path that is empty is none; Check refuses "-", which stands for
+// standard output elsewhere.
 func (f *Files) Output(flag, path string) {
 	if path != "" {
 		f.outputs = append(f.outputs, named{flag: flag, path: path})
@@ -107,6 +108,9 @@ func (f *Files) Check() error {
 	}
 	for i := range f.outputs {
 		o := &f.outputs[i]
+		if o.path == "-" {
+			return fmt.Errorf("%v: expected a file, not standard output", o)
+		}
 		if o.id, err = identify(o.path); err != nil {
 			return fmt.Errorf("%v: %w", o, regular.Cause(err))
 		}
