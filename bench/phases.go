@@ -81,7 +81,8 @@ func TrainPhases(e *engine.Engine, m *dpn.Model, p *dpn.Profile) []Phase {
 	r := Report{Peak: []Peaks{{Tier: tier, Threads: threads, GFlops: peak / 1e9}}}
 	for i, level := range levels {
 		if rates[i] > 0 {
-			r.Bandwidth = append(r.Bandwidth, Bandwidth{Level: level, Tier: tier, Threads: threads, Read: rates[i] / 1e9})
+			b := Bandwidth{Level: level, Tier: tier, Threads: threads, Read: rates[i] / 1e9}
+			r.Bandwidth = append(r.Bandwidth, b)
 		}
 	}
 	e.ReleaseStreams()

@@ -347,7 +347,8 @@ func (c Config) checkRank(d int) error {
 // Where the images come from and how they are read does not count: resuming compares the images themselves.
 func (c Config) difference(d Config) string {
 	d.Data, d.TrainSize, d.TestSize, d.DataSeed = c.Data, c.TrainSize, c.TestSize, c.DataSeed
-	d.Format, d.Label, d.Drop, d.TestShare, d.Size, d.Channels = c.Format, c.Label, c.Drop, c.TestShare, c.Size, c.Channels
+	d.Format, d.Label, d.Drop, d.TestShare = c.Format, c.Label, c.Drop, c.TestShare
+	d.Size, d.Channels = c.Size, c.Channels
 	d.Preset, d.ValData = c.Preset, c.ValData
 	a, b := reflect.ValueOf(c), reflect.ValueOf(d)
 	for i := range a.NumField() {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// mayFuse are lines, or parts of them, that compilers for arm64 fuse without harm: a product that is exact, such as half
-// of a number, or a figure that promises no bits.
+// mayFuse are lines, or parts of them, that compilers for arm64 fuse without harm: with an exact product, such as half
+// of a number, or for a figure that promises no bits.
 var mayFuse = []string{
 	"/2", "/ 2", "f/4", "b[i]-mean", "- middle", "-middle", "2 * h", "orderErrors*", "digit/2", // exact
 	"// exact, so fusing changes nothing", "eps*(math.Abs(d[lo-1])", "shift := d[hi]", "Float(q - half)",

@@ -135,7 +135,7 @@ func (s *Trainer) restore(f *safetensors.File, data string) (p progress, err err
 	}
 	if f.Metadata[metaData] != data {
 		return p, fmt.Errorf(
-			"cannot resume: images differ from the original run (data %q, train-size %d, val-size %d, val-data %q, "+
+			"cannot resume: the samples differ from the original run (data %q, train-size %d, val-size %d, val-data %q, "+
 				"data-seed %d)", c.Data, c.TrainSize, c.ValSize, c.ValData, c.DataSeed)
 	}
 	for _, q := range s.m.Params() {

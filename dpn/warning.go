@@ -58,7 +58,11 @@ func (c Config) warnings(d Diagnostics, norm float64) (list []Warning) {
 	steps := fmt.Sprintf(
 		"alpha times the largest eigenvalue of P is %.3g, and %.3g%% of the ascent steps lower phi", d.AlphaLambda,
 		100*falls)
-	warn(d.AlphaLambda >= overshoot, "overshoot", "%s: they overshoot; try a smaller alpha or scale%s", steps, slower)
+	far := "they overshoot"
+	if falls <= fewFalls {
+		far = "they may overshoot"
+	}
+	warn(d.AlphaLambda >= overshoot, "overshoot", "%s: %s; try a smaller alpha or scale%s", steps, far, slower)
 	warn(falls > manyFalls, "falls", "%s, expected at most %g%%; try a smaller alpha or scale%s", steps,
 		100*fewFalls, slower)
 	if len(list) == 0 && (d.AlphaLambda >= edge || falls > fewFalls) {
@@ -69,14 +73,14 @@ func (c Config) warnings(d Diagnostics, norm float64) (list []Warning) {
 		})
 	}
 	warn(d.Unused > 0, "unused",
-		"%d of %d components have no responsibility above 0.01 for any image of the epoch; try fewer components%s%s",
+		"%d of %d components have no responsibility above 0.01 for any sample of the epoch; try fewer components%s%s",
 		d.Unused, c.Components, classwise, slower)
 	warn(d.EffectiveComponents < leastEffective && c.Components > 2, "collapse",
-		"all images share %.3g of %d components in effect; try fewer components%s, a smaller scale%s",
+		"all samples share %.3g of %d components in effect; try fewer components%s, a smaller scale%s",
 		d.EffectiveComponents, c.Components, classwise, slower)
 	warn(d.EntropyStart >= soft && d.EntropyFirst < hardened*d.EntropyStart, "one-hot",
 		"the entropy of the responsibilities fell from %.3g to %.2g nats: "+
-			"each image has one component, and the weights c have stopped learning; try a smaller scale%s",
+			"each sample has one component, and the weights c have stopped learning; try a smaller scale%s",
 		d.EntropyStart, d.EntropyFirst, slower)
 	warn(d.Clipped >= manyClipped && norm > farClipped*c.Clip, "clipped",
 		"%.0f%% of the updates clipped the gradient, from a median norm of %.3g to clip %g; "+

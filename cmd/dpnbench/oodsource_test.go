@@ -56,7 +56,8 @@ func TestUnlabelledTest(t *testing.T) {
 	if out := succeed(t, with(train, "--resume")...); !strings.Contains(out, said) {
 		t.Errorf("a finished training, resumed, printed %q", out)
 	}
-	write(t, "s.toml", []byte("preset = \"linear\"\ndata = \"d\"\nepochs = 1\nval-size = 10\n[vary]\nlr = [0.1, 0.01]\n"))
+	write(t, "s.toml", []byte("preset = \"linear\"\ndata = \"d\"\nepochs = 1\nval-size = 10\n"+
+		"[vary]\nlr = [0.1, 0.01]\n"))
 	succeed(t, "sweep", "--config", "s.toml", "--out", "s")
 }
 

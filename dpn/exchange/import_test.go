@@ -117,8 +117,8 @@ func TestImportSafetensors(t *testing.T) {
 		head, data := `{"extra":{"dtype":"I8","shape":[1],"data_offsets":[0,1]}`, []byte{7}
 		for _, x := range f.Tensors { // in F64
 			shape := strings.ReplaceAll(fmt.Sprint(x.Shape), " ", ",")
-			head += fmt.Sprintf(`,%q:{"dtype":"F64","shape":%s,"data_offsets":[%d,%d]}`, prefix+x.Name, shape, len(data),
-				len(data)+8*len(x.Data))
+			head += fmt.Sprintf(`,%q:{"dtype":"F64","shape":%s,"data_offsets":[%d,%d]}`, prefix+x.Name, shape,
+				len(data), len(data)+8*len(x.Data))
 			for _, v := range x.Data {
 				data, _ = binary.Append(data, binary.LittleEndian, float64(v))
 			}

@@ -97,7 +97,8 @@ func TestOrderOfFewDimensions(t *testing.T) {
 			}
 		}
 		if ordered > 0 {
-			t.Errorf("%d dimensions, %d classes: %d of 25 sets in random order are taken for ordered", dim, classes, ordered)
+			t.Errorf("%d dimensions, %d classes: %d of 25 sets in random order are taken for ordered", dim, classes,
+				ordered)
 		}
 	}
 }

@@ -164,7 +164,7 @@ func TestAdvise(t *testing.T) {
 
 // TestUnknownsOfNone makes unknown samples of no samples.
 func TestUnknownsOfNone(t *testing.T) {
-	for _, s := range []*dataset.Set{{Shape: dataset.Vector(3)}, {Shape: dataset.Shape{Rows: 2, Cols: 2, Channels: 1}}} {
+	for _, s := range []*dataset.Set{{Shape: dataset.Vector(3)}, {Shape: dataset.Grey(2, 2)}} {
 		for _, u := range Unknowns(s, 1, 0) {
 			if u.Images.Len() != 0 {
 				t.Errorf("%v, %s: %d samples", s.Shape, u.Name, u.Images.Len())

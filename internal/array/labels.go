@@ -11,7 +11,8 @@ import (
 // LabelNames are usual names of a column of labels, the most usual first, by which a header is told from a label.
 var LabelNames = []string{"label", "labels", "class", "target", "y"}
 
-// IsLabel says whether a number is a label: whole, and less than 2^53 in size, from where on float64 leaves numbers out.
+// IsLabel says whether a number is a label: whole, and less than 2^53 in size, from where on float64 leaves whole
+// numbers out.
 func IsLabel(v float64) bool { return v == math.Trunc(v) && math.Abs(v) < 1<<53 }
 
 // ExpectedLabel says what IsLabel refuses.
