@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"dpnbench/dataset"
 )
 
 // A named data set has IDX files with MNIST's names, which are searched for.
@@ -97,6 +99,7 @@ func readNamed(name string, opt Options) (*content, error) {
 			c, err := readIDXPath(p.dir, opt)
 			if err == nil {
 				c.name, c.classes = name, namedClasses(name, opt.Classes)
+				c.notes = append(c.notes, byNumber(name, opt.Classes)...)
 			}
 			return c, err
 		}
@@ -112,6 +115,21 @@ func namedClasses(name string, known []string) []string {
 	for _, n := range namedSets {
 		if n.name == name && (known == nil || slices.Equal(known, n.classes)) {
 			return n.classes
+		}
+	}
+	return nil
+}
+
+// byNumber says that the classes of a data set are taken for others that a model knows.
+func byNumber(name string, known []string) []string {
+	for _, n := range namedSets {
+		own := n.classes
+		if own == nil {
+			own = dataset.Numbered(len(known))
+		}
+		if n.name == name && known != nil && !slices.Equal(known, own) {
+			return []string{fmt.Sprintf("its classes are taken for those of the model by their numbers: %q is %q, "+
+				"and so on", own[0], known[0])}
 		}
 	}
 	return nil

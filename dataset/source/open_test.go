@@ -152,6 +152,12 @@ func TestNamedClasses(t *testing.T) {
 		if c.known == nil { // as many as occur
 			c.want = c.want[:len(got.Classes)]
 		}
+		byNumber := c.spec == "fashion-mnist" && slices.Equal(c.known, numbers)
+		if noted := slices.ContainsFunc(got.Notes, func(note string) bool {
+			return strings.Contains(note, `"T-shirt/top" is "0"`)
+		}); noted != byNumber {
+			t.Errorf("%s for a model of %q: notes %q", c.spec, c.known, got.Notes)
+		}
 		if !slices.Equal(got.Classes, c.want) || !slices.Equal(got.Train.Labels, d.Train.Labels) {
 			t.Errorf("%s for a model of %q: classes %q, labels %v, want %q, %v", c.spec, c.known, got.Classes,
 				got.Train.Labels, c.want, d.Train.Labels)
