@@ -133,7 +133,7 @@ func (z *analysis) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
-	if err := needTest(data); err != nil {
+	if err := needTestLabels(data); err != nil {
 		return err
 	}
 	if err := z.check(data.Test.Len()); err != nil {

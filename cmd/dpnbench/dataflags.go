@@ -234,6 +234,21 @@ func (a *app) noteData(data *dataset.Data) {
 // takeTest says how data get test samples, to commands that evaluate a model.
 const takeTest = "--test-share; 1 takes all"
 
+// needTestLabels refuses data without labelled test samples.
+func needTestLabels(data *dataset.Data) error {
+	if err := needTest(data); err != nil {
+		return err
+	}
+	if s := data.Test; s.Len() > 0 && !s.Labelled() {
+		from := ""
+		if !s.IsImage() {
+			from = "; --label COLUMN takes them from a column of a table"
+		}
+		return fmt.Errorf("--data %s: the test %s have no labels, expected one for each%s", data.Name, s.Samples(), from)
+	}
+	return nil
+}
+
 // needTest refuses data without test samples.
 func needTest(data *dataset.Data) error {
 	if data.Test == nil {

@@ -209,7 +209,7 @@ func (v *evaluation) printScores(scores []corruptionScore) {
 func (v *evaluation) images(ctx context.Context, m *dpn.Model, trained dpn.Config,
 	data *dataset.Data) (s *dataset.Set, name string, err error) {
 	if v.split == "test" {
-		return data.Test, data.Name, needTest(data)
+		return data.Test, data.Name, needTestLabels(data)
 	}
 	val, err := validation(ctx, m, trained, data)
 	if err == nil && val.Len() == 0 {
@@ -326,7 +326,7 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 		if err != nil {
 			return err
 		}
-		v.printMNISTC(r.MNISTC)
+		v.printMNISTC(r.MNISTC, dataName)
 	} else if len(scores) > 0 {
 		v.printScores(scores)
 	}

@@ -127,8 +127,8 @@ func (v *evaluation) compare(ctx context.Context, e *engine.Engine, model baseli
 	return all, nil
 }
 
-// printMNISTC prints a column for each network.
-func (v *evaluation) printMNISTC(s *mnistcScores) {
+// printMNISTC prints a column for each network, tested on images of that name.
+func (v *evaluation) printMNISTC(s *mnistcScores, images string) {
 	head := []string{"MNIST-C, accuracy"}
 	for _, r := range s.Rows {
 		head = append(head, r.Name)
@@ -163,4 +163,8 @@ func (v *evaluation) printMNISTC(s *mnistcScores) {
 	}
 	v.printf("%s; errors of mCE against: %s; published: %s\n", made, s.Baseline,
 		baseline.PublishedMNISTC()[0].Source)
+	if _, arrays := v.arrays(); !arrays && images != "mnist" {
+		v.printf("the published networks were tested on MNIST, these images are of %s: do not compare them\n",
+			format.Printable(images))
+	}
 }

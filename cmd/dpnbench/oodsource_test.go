@@ -144,6 +144,11 @@ func TestOODSources(t *testing.T) {
 	fails(t, []string{"eval", "--model", images, "--data", "same"}, "no test samples", "--test-share; 1 takes all")
 	fails(t, []string{"reproduce", "field", "--data", "same"}, "has no test samples", "--test-share 0.2")
 
+	for _, command := range []string{"eval", "analyze", "uncertainty"} {
+		fails(t, []string{command, "--model", vectors, "--data", "plain.csv", "--test-share", "1"},
+			"--data plain.csv", "vectors have no labels", "--label COLUMN")
+	}
+
 	// What "1 takes all" says.
 	out := succeed(t, "data", "convert", "same", "--test-share", "1", "--out", "same.npz")
 	if !strings.Contains(out, "6 test samples without labels") || strings.Contains(out, "training") {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -180,6 +181,9 @@ func (p *predicting) check(m *dpn.Model) error {
 			from = "of " + p.flag + " " + spec
 		}
 		files.Input(from, source.InputFiles(spec)...)
+		if spec == source.Standard {
+			files.Standard("standard input", os.Stdin)
+		}
 	}
 	if len(p.data) == 0 || m.UnknownBelow == nil {
 		c := m.Config

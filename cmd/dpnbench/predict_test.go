@@ -172,6 +172,17 @@ func TestPredictTable(t *testing.T) {
 	if got := withInput(t, in("plain.csv"), "predict", "--model", model, "--data", "-"); got != plain {
 		t.Errorf("standard input: %q", got)
 	}
+	func() { // what it reads is not replaced
+		f, err := os.Open(in("plain.csv"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		defer func(old *os.File) { os.Stdin = old }(os.Stdin)
+		os.Stdin = f
+		fails(t, []string{"predict", "--model", model, "--data", "-", "--out", in("plain.csv")},
+			"--out "+in("plain.csv"), "standard input")
+	}()
 	for i, row := range rowsOf(t, predict(in("plain.csv"), "--top", "2"))[1:] {
 		p := slices.Clone(r.Predictions[i].Probabilities)
 		slices.Sort(p)

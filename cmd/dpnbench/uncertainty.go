@@ -136,7 +136,7 @@ func (u *uncertainty) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
-	if err := needTest(data); err != nil {
+	if err := needTestLabels(data); err != nil {
 		return err
 	}
 	release, err := openFolder("--out", u.out)
