@@ -75,6 +75,7 @@ func TestWrongData(t *testing.T) {
 		{"x.csv", []byte("a,b,k\n1,nan,x\n"), `line 2, column 2 ("b"): "nan"`, Options{}},
 		{"x.csv", []byte("a,b,k\n1,2,x\n"), `no column "c"`, Options{Label: "c"}},
 		{"x.csv", []byte("a,b,k\n1,2,0.5\n"), `row 1: label "0.5" in column "k"`, Options{}},
+		{"x.csv", []byte("a,b,k\n1,2,0\n1,2,NaN\n1,2,1\n"), `row 2: label "NaN" in column "k"`, Options{}},
 		{"x.npy", x, "--label: ", Options{Label: "k"}},
 		{"x.csv", []byte("k\nx\n"), "expected columns of features", Options{}},
 		{"x.csv", []byte("a,k\n1,x\n"), "expected a size", Options{Channels: 3}},

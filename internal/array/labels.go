@@ -45,28 +45,41 @@ func LabelColumn(first []string, out func(column int) bool) (at int, usual bool)
 	return at, false
 }
 
-// fraction returns the index of the first text that is a number but no whole one, and so no class; -1: none is.
-func fraction(texts []string) int {
-	return slices.IndexFunc(texts, func(s string) bool {
-		v, err := strconv.ParseFloat(s, 64) // also of "inf" and "nan", which may be names
-		return err == nil && v-v == 0 && v != math.Trunc(v)
-	})
+// noClass returns the first label that is a number with a fraction, or NaN, which is a missing one, if all others are
+// whole numbers; -1 if there is none.
+func noClass(labels []string) int {
+	nan, numbers := -1, true
+	for i, s := range labels {
+		switch v, err := strconv.ParseFloat(s, 64); {
+		case err != nil || math.IsInf(v, 0): // names
+			numbers = false
+		case math.IsNaN(v):
+			if nan < 0 {
+				nan = i
+			}
+		case v != math.Trunc(v):
+			return i
+		}
+	}
+	if numbers {
+		return nan
+	}
+	return -1
 }
 
-// CheckLabels refuses labels, the column of texts, that are numbers with a fraction. The hint says how to choose
-// another column.
+// CheckLabels refuses labels, the column of texts, that noClass finds. The hint says how to choose another column.
 func (t *Table) CheckLabels(hint string) error {
-	if i := fraction(t.Texts); i >= 0 {
-		return fmt.Errorf("%s: row %d: label %.40q in column %s: expected a class, no number with a fraction (%s)",
-			t.File, i+1, t.Texts[i], t.title(t.Column), hint)
+	if i := noClass(t.Texts); i >= 0 {
+		return fmt.Errorf("%s: row %d: label %.40q in column %s: expected a class, no number with a fraction or NaN "+
+			"(%s)", t.File, i+1, t.Texts[i], t.title(t.Column), hint)
 	}
 	return nil
 }
 
-// CheckLabels refuses labels, the texts of the array, that are numbers with a fraction.
+// CheckLabels refuses labels, the texts of the array, that noClass finds.
 func (a *Array) CheckLabels(texts []string) error {
-	if i := fraction(texts); i >= 0 {
-		return fmt.Errorf("%s: row %d: label %.40q: expected a class, no number with a fraction", a.Title(), i,
+	if i := noClass(texts); i >= 0 {
+		return fmt.Errorf("%s: row %d: label %.40q: expected a class, no number with a fraction or NaN", a.Title(), i,
 			texts[i])
 	}
 	return nil
