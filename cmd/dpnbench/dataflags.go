@@ -244,7 +244,8 @@ func needTestLabels(data *dataset.Data) error {
 		if !s.IsImage() {
 			from = "; --label COLUMN takes them from a column of a table"
 		}
-		return fmt.Errorf("--data %s: the test %s have no labels, expected one for each%s", data.Name, s.Samples(), from)
+		return fmt.Errorf("--data %s: the test %s have no labels, expected one for each%s", data.Name, s.Samples(),
+			from)
 	}
 	return nil
 }

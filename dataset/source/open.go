@@ -228,9 +228,9 @@ func isTables(spec string, opt Options) bool {
 	return err != nil || f.name == "csv" || f.name == "parquet"
 }
 
-// needFormat refuses a format of what has one of its own.
+// needFormat refuses another format of what has one of its own.
 func needFormat(spec string, opt Options) error {
-	if opt.Format != "" && hasName(spec) {
+	if opt.Format != "" && hasName(spec) && !(isNamed(spec) && opt.Format == "idx") {
 		return fmt.Errorf("--format: %s has its own, expected a file or folder", spec)
 	}
 	return nil
