@@ -42,7 +42,7 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-// TestPhaseWork counts the work of phases of presets by hand.
+// TestBoundsDoubt doubts bounds that are longer than what was measured.
 func TestBoundsDoubt(t *testing.T) {
 	phases := []Phase{{Seconds: 2, BoundSeconds: 1}, {Seconds: 1, BoundSeconds: 2}}
 	if doubt := BoundsDoubt(phases); doubt != "" {
@@ -54,6 +54,7 @@ func TestBoundsDoubt(t *testing.T) {
 	}
 }
 
+// TestPhaseWork counts the work of phases of presets by hand.
 func TestPhaseWork(t *testing.T) {
 	const pixels, batch = 784.0, 128.0
 	grey := dataset.Grey(28, 28)

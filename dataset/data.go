@@ -119,11 +119,12 @@ const (
 	MostNames = 8 << 20
 )
 
-// CheckNames refuses names of classes or features, which what says, that repeat, are too long or no UTF-8.
+// CheckNames refuses names of classes or features, which what says, that are too long or no UTF-8, and classes of the
+// same name. Features may repeat: the parts of a column of Parquet.
 func CheckNames(what string, names []string) error {
 	all, seen := 0, make(map[string]int, len(names))
 	for i, name := range names {
-		if first, ok := seen[name]; ok && name != "" { // columns may have none
+		if first, ok := seen[name]; ok && what == "class" {
 			return fmt.Errorf("%s %d: name %.40q, which is that of %s %d, too", what, i, name, what, first)
 		}
 		seen[name] = i

@@ -40,14 +40,13 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestNames refuses names that repeat, are too long or no UTF-8; columns may have no names.
+// TestNames refuses names that are too long or no UTF-8, and classes of the same name.
 func TestNames(t *testing.T) {
 	for _, c := range []struct {
 		names []string
 		want  string // part of the error; "" if there is none
 	}{
 		{[]string{"a", "b", "A", "a "}, ""},
-		{[]string{"", "b", ""}, ""},
 		{[]string{"a", "b", "a"}, `class 2: name "a", which is that of class 0, too`},
 		{[]string{"a", strings.Repeat("x", MostName+1)}, "class 1: name "},
 		{[]string{"\xff"}, "class 0: name "},
@@ -56,5 +55,8 @@ func TestNames(t *testing.T) {
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%.20q: error %v, want %q", c.names, err, c.want)
 		}
+	}
+	if err := CheckNames("feature", []string{"a", "", "a", ""}); err != nil {
+		t.Errorf("features of the same name: %v", err)
 	}
 }

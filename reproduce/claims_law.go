@@ -25,6 +25,9 @@ const lawStraight = -0.99
 // lawOthers are the kinds of networks on which the law would have to hold to be universal.
 var lawOthers = []string{lawPlain, lawLinear, lawResidual, lawCNN, lawSkewed, lawWidths}
 
+// unknownD says why there is no verdict on trained potentials.
+const unknownD = "D is not known after each step of every training."
+
 // judgeTrained compares the paper's title with trained potentials. It is not tested where one has no line, because D is
 // not known after each step.
 func judgeTrained(t *Trained) judged {
@@ -36,7 +39,7 @@ func judgeTrained(t *Trained) judged {
 	for _, run := range t.Runs {
 		law := run.Analysis.StepsLaw
 		if law == nil {
-			return judged{}
+			return judged{why: unknownD}
 		}
 		r = append(r, float64(law.Pearson))
 		if law.Rho < 1 {
@@ -77,7 +80,7 @@ func judgeRise(t *Trained) judged {
 		return fuzziness(steps[len(steps)-1]) / fuzziness(steps[0])
 	})
 	if !s.Least.IsFinite() || !s.Greatest.IsFinite() {
-		return judged{}
+		return judged{why: unknownD}
 	}
 	j := judged{measured: fmt.Sprintf("factor %s from x_0 to x_n", s.text("%.2f")), ci: rangeOf(s),
 		numbers: numbers(s.Median),

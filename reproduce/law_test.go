@@ -156,11 +156,11 @@ func TestUnknownFuzziness(t *testing.T) {
 	run := &r.Trained.Runs[0]
 	run.Analysis.StepsLaw = nil
 	run.Analysis.Steps[0].Fuzziness = separation.Float(math.NaN())
-	if v := judgeTrained(r.Trained).verdict; v != "" {
-		t.Errorf("without a line: %v", v)
+	if j := judgeTrained(r.Trained); j.verdict != "" || j.why != unknownD {
+		t.Errorf("without a line: %+v", j)
 	}
-	if v := judgeRise(r.Trained).verdict; v != "" {
-		t.Errorf("without D of x_0: %v", v)
+	if j := judgeRise(r.Trained); j.verdict != "" || j.why != unknownD {
+		t.Errorf("without D of x_0: %+v", j)
 	}
 }
 

@@ -120,8 +120,9 @@ func summary(r Results, claims []Claim) []string {
 			zero.text("%.1f"), "ten", ten.text("%.1f"), "thirty", thirty.text("%.1f"), "seeds", len(t.Whole)))
 	}
 	if t := r.Trained; t != nil && len(t.Runs) > 0 {
-		j := judgeTrained(t)
-		out = append(out, sentences.Say("trained law", "measured", j.measured, "why", j.why))
+		if j := judgeTrained(t); j.verdict != "" {
+			out = append(out, sentences.Say("trained law", "measured", j.measured, "why", j.why))
+		}
 	}
 	if l := r.Law; l != nil {
 		j := judgeLaw(l)

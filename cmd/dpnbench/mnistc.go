@@ -163,8 +163,8 @@ func (v *evaluation) printMNISTC(s *mnistcScores, images string) {
 	}
 	v.printf("%s; errors of mCE against: %s; published: %s\n", made, s.Baseline,
 		baseline.PublishedMNISTC()[0].Source)
-	if _, arrays := v.arrays(); !arrays && images != "mnist" {
-		v.printf("the published networks were tested on MNIST, these images are of %s: do not compare them\n",
-			format.Printable(images))
+	if _, arrays := v.arrays(); !arrays && (images != "mnist" || v.split != "test") {
+		v.printf("the published networks were tested on MNIST's test images: compare them only if these, of %s, are "+
+			"the same\n", format.Printable(images))
 	}
 }

@@ -99,7 +99,9 @@ func readNamed(name string, opt Options) (*content, error) {
 			c, err := readIDXPath(p.dir, opt)
 			if err == nil {
 				c.name, c.classes = name, namedClasses(name, opt.Classes)
-				c.notes = append(c.notes, byNumber(name, opt.Classes)...)
+				if !opt.unlabelled && opt.Label != noLabel {
+					c.notes = append(c.notes, byNumber(name, opt.Classes)...)
+				}
 			}
 			return c, err
 		}
@@ -127,9 +129,11 @@ func byNumber(name string, known []string) []string {
 		if own == nil {
 			own = dataset.Numbered(len(known))
 		}
-		if n.name == name && known != nil && !slices.Equal(known, own) {
-			return []string{fmt.Sprintf("its classes are taken for those of the model by their numbers: %q is %q, "+
-				"and so on", own[0], known[0])}
+		for i := 0; n.name == name && i < min(len(own), len(known)); i++ {
+			if own[i] != known[i] {
+				return []string{fmt.Sprintf("its classes are taken for those of the model by their numbers, %q for %q",
+					own[i], known[i])}
+			}
 		}
 	}
 	return nil

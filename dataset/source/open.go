@@ -36,7 +36,7 @@ type Options struct {
 	Classes, Features []string
 	Shape             dataset.Shape
 
-	// Format is one of Formats; empty: by names and content of the files. Data sets with a name have their own.
+	// Format is one of Formats; empty: by names and content of the files.
 	Format string
 
 	// Label is the name or number, from 1, of the column of labels in a table, or "none"; empty: the
@@ -174,9 +174,6 @@ func read(spec string, opt Options) (*content, error) {
 	if spec == "" {
 		return nil, fmt.Errorf("no data set named: expected %s, or a file or folder", quotedNames())
 	}
-	if err := needFormat(spec, opt); err != nil {
-		return nil, err
-	}
 	if isNamed(spec) {
 		return readNamed(spec, opt)
 	}
@@ -228,14 +225,6 @@ func isTables(spec string, opt Options) bool {
 	return err != nil || f.name == "csv" || f.name == "parquet"
 }
 
-// needFormat refuses another format of what has one of its own.
-func needFormat(spec string, opt Options) error {
-	if opt.Format != "" && hasName(spec) && !(isNamed(spec) && opt.Format == "idx") {
-		return fmt.Errorf("--format: %s has its own, expected a file or folder", spec)
-	}
-	return nil
-}
-
 // hasName says whether spec is the name of a data set, not that of a file or folder.
 func hasName(spec string) bool {
 	_, ok := MNISTCFolder(spec)
@@ -244,9 +233,6 @@ func hasName(spec string) bool {
 
 // openDigits draws the built-in digits, in the size and channels of opt.
 func openDigits(ctx context.Context, opt Options) (*dataset.Data, error) {
-	if err := needFormat("digits", opt); err != nil {
-		return nil, err
-	}
 	if opt.TestShare > 0 {
 		return nil, fmt.Errorf("test share %v: the built-in digits have test images", opt.TestShare)
 	}

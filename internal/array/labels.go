@@ -70,8 +70,8 @@ func noClass(labels []string) int {
 // CheckLabels refuses labels, the column of texts, that noClass finds. The hint says how to choose another column.
 func (t *Table) CheckLabels(hint string) error {
 	if i := noClass(t.Texts); i >= 0 {
-		return fmt.Errorf("%s: row %d: label %.40q in column %s: expected a class, no number with a fraction or NaN "+
-			"(%s)", t.File, i+1, t.Texts[i], t.title(t.Column), hint)
+		return fmt.Errorf("%s: row %d: label %.40q in column %s: expected a class, no number with a fraction, nor NaN "+
+			"among numbers (%s)", t.File, i+1, t.Texts[i], t.title(t.Column), hint)
 	}
 	return nil
 }
@@ -79,8 +79,8 @@ func (t *Table) CheckLabels(hint string) error {
 // CheckLabels refuses labels, the texts of the array, that noClass finds.
 func (a *Array) CheckLabels(texts []string) error {
 	if i := noClass(texts); i >= 0 {
-		return fmt.Errorf("%s: row %d: label %.40q: expected a class, no number with a fraction or NaN", a.Title(), i,
-			texts[i])
+		return fmt.Errorf("%s: row %d: label %.40q: expected a class, no number with a fraction, nor NaN among numbers",
+			a.Title(), i, texts[i])
 	}
 	return nil
 }

@@ -68,7 +68,26 @@ func ReadTable(file string, r io.Reader, o TableOptions) (*Table, error) {
 		}
 		return nil, fmt.Errorf("%s: expected lines of numbers%s", file, below)
 	}
-	return t, nil
+	return t, t.checkHeader()
+}
+
+// checkHeader refuses a first line that is a header only because of a class that has a usual name of labels: it is a
+// sample.
+func (t *Table) checkHeader() error {
+	if t.Names == nil || t.Column < 0 || t.options.Named != nil && t.options.Named() {
+		return nil
+	}
+	name := t.Names[t.Column]
+	for i, c := range t.Names {
+		if _, err := strconv.ParseFloat(c, 64); i != t.Column && c != "" && err != nil {
+			return nil
+		}
+	}
+	if !slices.Contains(t.Texts, name) {
+		return nil
+	}
+	return fmt.Errorf("%s: line 1: %.40q is a class and a usual name of the labels: expected a header above it", t.File,
+		name)
 }
 
 // ColumnNamed returns the choice of the column of a number from 1, or of a name; of none if that is empty. A number
