@@ -135,8 +135,8 @@ func (s *Trainer) restore(f *safetensors.File, data string) (p progress, err err
 	}
 	if f.Metadata[metaData] != data {
 		return p, fmt.Errorf(
-			"cannot resume: the samples differ from the original run (data %q, train-size %d, val-size %d, "+
-				"val-data %q, data-seed %d)", c.Data, c.TrainSize, c.ValSize, c.ValData, c.DataSeed)
+			"cannot resume: %s differ from the original run (data %q, train-size %d, val-size %d, val-data %q, "+
+				"data-seed %d)", s.m.Shape.Samples(), c.Data, c.TrainSize, c.ValSize, c.ValData, c.DataSeed)
 	}
 	for _, q := range s.m.Params() {
 		if err := copyTensor(q.Data, f, q.Name, q.Shape); err != nil {

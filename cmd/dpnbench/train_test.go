@@ -401,7 +401,7 @@ func TestResumeCommand(t *testing.T) {
 	fails(t, []string{"train", "--out", out, "--resume", "--config", js, "--json", js}, "--resume and --config "+js)
 	other := t.TempDir()
 	idx(t, other, 130)
-	fails(t, []string{"train", "--out", out, "--resume", "--data", other}, "the samples differ")
+	fails(t, []string{"train", "--out", out, "--resume", "--data", other}, "images differ")
 }
 
 // checkProfile checks the table of train --profile, and the same phases in the JSON.

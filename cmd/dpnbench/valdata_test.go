@@ -104,7 +104,7 @@ func TestValData(t *testing.T) {
 	fails(t, []string{"eval", "--model", filepath.Join("part", dpn.ModelFile), "--split", "validation", "--val-data",
 		"moved"}, "--val-data moved", "some of its training images")
 	_, errs, status = dpnbench(t, "train", "--out", "run", "--resume")
-	if status != exitUsage || !strings.Contains(errs, "the samples differ from the original run") {
+	if status != exitUsage || !strings.Contains(errs, "images differ from the original run") {
 		t.Errorf("status %d, standard error %q", status, errs)
 	}
 }
