@@ -72,6 +72,7 @@ func TrainPhases(e *engine.Engine, m *dpn.Model, p *dpn.Profile) []Phase {
 		}
 		for i, level := range levels {
 			if bytes := h.array(level, threads); bytes > 0 {
+				e.RunStream(engine.Read, bytes, 1) // into its level, from where the one before has left it
 				began := sysinfo.Now()
 				moved := e.RunStream(engine.Read, bytes, max(1, streamBytes/bytes))
 				rates[i] = max(rates[i], moved/(sysinfo.Now()-began).Seconds())
