@@ -47,7 +47,7 @@ func Sum(phases []Phase) Phase {
 	return s
 }
 
-// BoundsDoubt says that an update is faster than its bounds, which cannot be, or nothing.
+// BoundsDoubt returns a warning if an update is faster than its bounds, which cannot be, and otherwise "".
 func BoundsDoubt(phases []Phase) string {
 	all := Sum(phases)
 	if all.Reached() <= 100 {

@@ -122,12 +122,14 @@ const (
 // CheckNames refuses names of classes or features, which what says, that are too long or no UTF-8, and classes of the
 // same name. Features may repeat: the parts of a column of Parquet.
 func CheckNames(what string, names []string) error {
-	all, seen := 0, make(map[string]int, len(names))
+	all, seen := 0, map[string]int{}
 	for i, name := range names {
-		if first, ok := seen[name]; ok && what == "class" {
-			return fmt.Errorf("%s %d: name %.40q, which is that of %s %d, too", what, i, name, what, first)
+		if what == "class" {
+			if first, ok := seen[name]; ok {
+				return fmt.Errorf("class %d: name %.40q, which is that of class %d, too", i, name, first)
+			}
+			seen[name] = i
 		}
-		seen[name] = i
 		if all += len(name); len(name) > MostName || !utf8.ValidString(name) {
 			return fmt.Errorf("%s %d: name %.40q, expected at most %d bytes of UTF-8", what, i, name, MostName)
 		}

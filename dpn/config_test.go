@@ -140,3 +140,21 @@ func TestTrainingBytes(t *testing.T) {
 		t.Errorf("%g bytes for 20000 full components", b)
 	}
 }
+
+// TestDifference finds a setting that differs, but for those of where samples come from and how they are read.
+func TestDifference(t *testing.T) {
+	c, err := Preset("compact")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := c
+	d.Data, d.TrainSize, d.TestSize, d.DataSeed, d.ValData, d.Preset = "x", 1, 2, 3, "y", "z"
+	d.Format, d.Label, d.Drop, d.TestShare, d.Size, d.Channels = "csv", "k", "1", 0.5, "8x8", "grey"
+	if got := c.difference(d); got != "" {
+		t.Errorf("read in another way: %q", got)
+	}
+	d.Seed++
+	if got := c.difference(d); got != "seed is 1, was 2" {
+		t.Errorf("another seed: %q", got)
+	}
+}

@@ -88,11 +88,12 @@ func readTensors(path string) (*safetensors.File, error) {
 		return nil, err
 	}
 	if n == len(start) && start[8] == '{' {
-		f, err := safetensors.ReadFileConverted(path)
-		if err == nil {
-			unwrap(f)
+		file, err := safetensors.ReadFileConverted(path)
+		if err != nil {
+			return nil, err
 		}
-		return f, err
+		unwrap(file)
+		return file, nil
 	}
 	if !bytes.HasPrefix(start[:n], []byte("PK\x03\x04")) && !bytes.HasPrefix(start[:n], []byte{0x80}) {
 		return nil, fmt.Errorf("%s: %w", path, errNotTorch)
@@ -105,6 +106,7 @@ func readTensors(path string) (*safetensors.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	unwrap(file)
 	return file, nil
 }
 
@@ -168,15 +170,10 @@ func stateOf(value any) map[string]any {
 	d := dictionary(value)
 	for _, v := range append([]any{value}, values(d)...) {
 		d := dictionary(v)
-		if _, ok := d[centres]; ok {
-			return d
-		}
-		if _, ok := d[wrapped+centres]; ok {
-			state := map[string]any{}
-			for name, v := range d {
-				state[strings.TrimPrefix(name, wrapped)] = v
+		for _, name := range []string{centres, wrapped + centres} {
+			if _, ok := d[name]; ok {
+				return d
 			}
-			return state
 		}
 	}
 	return nil

@@ -157,7 +157,7 @@ func (t *Table) begin(cells []string) (header bool, err error) {
 	return true, nil
 }
 
-// yes is a name of labels and a class, beside n: beside numbers with fractions it makes no header.
+// yes is a usual name of labels, but also a class, the other of n. With numbers that have fractions it makes no header.
 const yes = "y"
 
 // isHeader says whether the first line is a header.
