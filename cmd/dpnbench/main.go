@@ -20,7 +20,6 @@ import (
 	"os"
 
 	"dpnbench/engine"
-	"dpnbench/internal/mpi"
 	"dpnbench/internal/parallel"
 	"dpnbench/internal/regular"
 )
@@ -42,13 +41,8 @@ func (e *failedError) Error() string { return e.message }
 
 func main() {
 	outliveReader()
-	stdout, stderr := os.Stdout, os.Stderr
-	if mpi.EnvironmentRank() > 0 {
-		stdout, stderr = nowhere(), nowhere()
-	}
-	a := newApp(stdout, stderr)
-	a.joinRanks()
-	os.Exit(a.leaveRanks(a.run(interruptible(stderr), os.Args[1:])))
+	a := joinRanks(os.Stdout, os.Stderr)
+	os.Exit(a.leaveRanks(a.run(interruptible(a.stderr), os.Args[1:])))
 }
 
 // nowhere is a file for what is not to be seen.

@@ -21,21 +21,33 @@ import (
 // the weights would depend on it.
 const defaultShards = 8
 
-// joinRanks makes this process the rank that a launcher of MPI wants it to be. Only rank 0 prints and writes.
-func (a *app) joinRanks() {
-	if a.world, a.unranked = mpi.Start(); a.world == nil {
-		return
+// joinRanks makes a command of this process as the rank that a launcher of MPI wants it to be. Only rank 0 prints and
+// writes. A process that is no rank, of a program without MPI for example, works for itself and prints what it finds.
+func joinRanks(stdout, stderr *os.File) *app {
+	world, err := mpi.Start()
+	if world != nil && world.Rank() > 0 {
+		stdout, stderr = nowhere(), nowhere()
+	}
+	a := newApp(stdout, stderr)
+	a.world, a.unranked = world, err
+	if world == nil {
+		return a
 	}
 	runtime.GOMAXPROCS(a.world.Threads) // other ranks have the other CPUs
 	a.world.OnSlow(func(rank int, waited time.Duration) {
 		a.log().Warn(fmt.Sprintf("waiting for rank %d, %s, for %d seconds", rank, a.world.Name(rank),
 			int(waited.Seconds())))
 	})
+	return a
 }
 
-// checkRanks refuses more than one rank for what only one can do.
+// checkRanks refuses more than one rank for what only one can do, and processes that should be ranks, but are not, for
+// what divides its work: the first of them says so.
 func (a *app) checkRanks(c *cobra.Command) error {
 	if c.Name() == "train" || c.Name() == "scale" {
+		if a.unranked != nil && mpi.EnvironmentRank() > 0 {
+			a.stderr = nowhere()
+		}
 		return a.unranked
 	}
 	if a.ranked() {

@@ -71,25 +71,37 @@ func TestCountRanks(t *testing.T) {
 	}
 }
 
-// TestLaunchedWithoutMPI starts a program without MPI as mpirun does.
+// TestLaunchedWithoutMPI starts a program without MPI as mpirun does: the first process says why it does not train,
+// and all print what does not need the others.
 func TestLaunchedWithoutMPI(t *testing.T) {
 	if mpi.Library() != "" {
 		t.Skip("this program has MPI")
 	}
 	t.Setenv("OMPI_COMM_WORLD_SIZE", "2")
-	f, err := os.Create(filepath.Join(t.TempDir(), "err"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	a := newApp(f, f)
-	a.joinRanks()
-	if status := a.leaveRanks(a.run(t.Context(), []string{"train"})); status != exitUsage {
-		t.Errorf("status %d, want %d", status, exitUsage)
-	}
-	b, err := os.ReadFile(f.Name())
-	want := "go build -tags mpi"
-	if text := string(b); err != nil || strings.Count(text, "\n") != 1 || !strings.Contains(text, want) {
-		t.Errorf("printed %q (%v)", b, err)
+	for _, c := range []struct {
+		rank, command string
+		status        int
+		want          string
+	}{
+		{"0", "train", exitUsage, "go build -tags mpi"},
+		{"1", "train", exitUsage, ""},
+		{"1", "version", exitDone, "dpnbench"},
+		{"1", "eval", exitUsage, "--model"},
+	} {
+		t.Setenv("OMPI_COMM_WORLD_RANK", c.rank)
+		f, err := os.Create(filepath.Join(t.TempDir(), "output"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		a := joinRanks(f, f)
+		if status := a.leaveRanks(a.run(t.Context(), []string{c.command})); status != c.status {
+			t.Errorf("rank %s, %s: status %d, want %d", c.rank, c.command, status, c.status)
+		}
+		b, err := os.ReadFile(f.Name())
+		if text := string(b); err != nil || !strings.Contains(text, c.want) || (c.want == "") != (text == "") ||
+			c.status == exitUsage && strings.Count(text, "\n") > 1 {
+			t.Errorf("rank %s, %s: printed %q (%v), want %q", c.rank, c.command, b, err, c.want)
+		}
 	}
 }
