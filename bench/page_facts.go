@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"dpnbench/internal/quote"
 	"dpnbench/report"
 )
 
@@ -84,49 +85,48 @@ func (p *page) facts() (out []report.Fact) {
 
 // command is the command line that repeats a run with the settings.
 func (s Settings) command() string {
-	c := "dpnbench bench"
+	words := []string{"bench"}
+	add := func(more ...string) { words = append(words, more...) }
 	if s.Extent == "quick" || s.Extent == "full" {
-		c += " --" + s.Extent
+		add("--" + s.Extent)
 	}
 	if len(s.Suites) > 0 && !slices.Equal(s.Suites, Suites()) {
-		c += " --suite " + quoted(strings.Join(s.Suites, ","))
+		add("--suite", strings.Join(s.Suites, ","))
 	}
 	if s.Filter != "" {
-		c += " --filter " + quoted(s.Filter)
+		add("--filter", s.Filter)
 	}
 	for _, shape := range s.Shapes {
-		c += " --shape " + quoted(shape)
+		add("--shape", shape)
 	}
+	add(s.Library...)
 	if len(s.Tiers) == 1 {
-		c += " --tier " + quoted(s.Tiers[0])
+		add("--tier", s.Tiers[0])
 	}
-	for i, n := range s.Threads {
-		c += []string{" --threads ", ","}[min(i, 1)] + strconv.Itoa(n)
+	var threads []string
+	for _, n := range s.Threads {
+		threads = append(threads, strconv.Itoa(n))
+	}
+	if len(threads) > 0 {
+		add("--threads", strings.Join(threads, ","))
 	}
 	for x := Quick; x <= Full; x++ {
 		if x.String() == s.Extent && s.Repetitions > 0 && s.Repetitions != defaults[x].repetitions {
-			c += fmt.Sprintf(" --repetitions %d", s.Repetitions)
+			add("--repetitions", strconv.Itoa(s.Repetitions))
 		}
 	}
 	if s.Pinned {
-		c += " --pin"
+		add("--pin")
 	}
 	if s.Phases {
-		c += " --phases"
+		add("--phases")
 	}
 	if s.Slow > 1 {
-		c += fmt.Sprintf(" --slow %d", s.Slow)
+		add("--slow", strconv.Itoa(s.Slow))
 	}
 	if s.Memory > 0 {
-		c += fmt.Sprintf(" --memory %d", s.Memory)
+		add("--memory", strconv.Itoa(s.Memory))
 	}
-	return c + " --json again.json --html again.html"
-}
-
-// quoted quotes s as one word for a shell.
-func quoted(s string) string {
-	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789,") == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	add("--json", "again.json", "--html", "again.html")
+	return quote.Command(words...)
 }

@@ -341,6 +341,9 @@ func TestPageNumbers(t *testing.T) {
 			Threads: []int{1, 2}, Pinned: true, Slow: 2}.command(),
 			`dpnbench bench --quick --suite gemm,ascent --filter 'd=6|it'\''s' --tier avx2 --threads 1,2 ` +
 				`--pin --slow 2 --json again.json --html again.html`},
+		{Settings{Extent: "usual", Suites: []string{"gemm"}, Library: []string{"--library", "./my blas.so", "--symbol",
+			"sgemm_"}}.command(), `dpnbench bench --suite gemm --library './my blas.so' --symbol sgemm_ ` +
+			`--json again.json --html again.html`},
 	} {
 		if c.got != c.want {
 			t.Errorf("printed %q: want %q", c.got, c.want)

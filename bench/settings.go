@@ -30,7 +30,8 @@ type Settings struct {
 	Memory      int     `json:"memory,omitempty"` // bytes for streams; 0: a quarter of what is available
 	Slow        int     `json:"slow,omitempty"`   // how often each call repeats its work, to test comparisons
 
-	Beside *Product `json:"-"` // of another library, in suite gemm
+	Beside  *Product `json:"-"`                 // of another library, in suite gemm
+	Library []string `json:"library,omitempty"` // the flags that choose it
 }
 
 // defaults of every extent. Four passes give 8 samples even to the longest rows, which are
@@ -130,7 +131,11 @@ func (s *Settings) resolve() (*plan, error) {
 		}
 	}
 	if asked == 0 {
-		if s.Filter == "" {
+		switch {
+		case s.Filter == "" && len(s.Shapes) == 0:
+			return nil, fmt.Errorf("suite %s: no row of extent %s is small enough for tier %s, expected at most %.0f flop",
+				strings.Join(s.Suites, ", "), s.Extent, strings.Join(s.Tiers, ", "), maxGenericFlop)
+		case s.Filter == "":
 			return nil, fmt.Errorf("shape %q: too much work for tier %s, expected at most %.0f flop",
 				strings.Join(s.Shapes, " "), strings.Join(s.Tiers, ", "), maxGenericFlop)
 		}

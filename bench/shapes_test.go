@@ -76,6 +76,8 @@ func TestRows(t *testing.T) {
 		{Settings{Shapes: []string{"m=1048576,k=1048576,n=1048576"}}, "", false, `GiB available`},
 		{Settings{Shapes: []string{"m=1,k=1,n=1"}, Suites: []string{"quad"}}, "", false, "one of suite gemm, not of"},
 		{Settings{Shapes: []string{"m=999,k=999,n=999"}, Tiers: []string{"generic"}}, "", false, "too much work for"},
+		{Settings{Suites: []string{"backward"}, Tiers: []string{"generic"}}, "", false,
+			"suite backward: no row of extent quick is small enough for tier generic"},
 	} {
 		c.settings.Extent, c.settings.Threads = "quick", []int{1}
 		if c.settings.Tiers == nil {

@@ -320,23 +320,24 @@ func (a Analysis) stepsSentence() string {
 	case law.Follows():
 		return a.text().Say("steps follow", "fall", fall, "rho", law.Rho, "ci", law.RhoCI)
 	}
-	return a.text().Say("steps do not follow", "fall", fall, "falls", falls, "fault", lawFault(law, falls == n))
+	return a.text().Say("steps do not follow", "fall", fall, "falls", falls, "fault", lawFault(law, "step", falls == n))
 }
 
 // aboveOne says whether the whole interval of rho is above 1.
 func aboveOne(law *separation.Law) bool { return len(law.RhoCI) == 2 && law.RhoCI[0] > 1 }
 
-// lawFault says why a law is not followed. falling is set if D falls at every step.
-func lawFault(law *separation.Law, falling bool) string {
+// lawFault says why a law is not followed by the values of D at each unit, a layer or a step. falling is set if D falls
+// at every one.
+func lawFault(law *separation.Law, unit string, falling bool) string {
 	switch {
 	case law.Shape() == separation.Convex && falling:
-		return text.Say("fault slower")
+		return text.Say("fault slower", "unit", unit)
 	case law.Shape() == separation.Convex:
-		return text.Say("fault upwards")
+		return text.Say("fault upwards", "unit", unit)
 	case law.Shape() == separation.Concave:
-		return text.Say("fault downwards")
+		return text.Say("fault downwards", "unit", unit)
 	case len(law.RhoCI) != 2 || law.RhoCI[1] >= 1:
-		return text.Say("fault interval", "ci", law.RhoCI, "above", aboveOne(law))
+		return text.Say("fault interval", "unit", unit, "ci", law.RhoCI, "above", aboveOne(law))
 	}
 	return text.Say("fault scatter", "r", law.Pearson)
 }

@@ -250,21 +250,21 @@ func (s Separation) summary() []string {
 	case law.Follows():
 		out = append(out, text.Say("depth follows", "rho", law.Rho, "ci", law.RhoCI, "r", law.Pearson))
 	default:
-		out = append(out, text.Say("depth does not follow", "fault", lawFault(law, s.falls())))
+		out = append(out, text.Say("depth does not follow", "fault", lawFault(law, "layer", s.falls())))
 	}
 	effective := s.Depth.EffectiveDepth
 	return append(out, text.Say("effective depth", "layer", effective.Layer, "index", effective.Index, "error",
 		effective.Error))
 }
 
-// falls says whether D falls at each layer of the law.
+// falls says whether D falls at each layer. There are no loads if it does not fall from the first to the last.
 func (s Separation) falls() bool {
 	for _, l := range s.Depth.Loads {
 		if !(l.Share > 0) {
 			return false
 		}
 	}
-	return true
+	return len(s.Depth.Loads) > 0
 }
 
 func (s Separation) lawTable() Table {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -25,6 +26,37 @@ func TestSeparationWithoutLaw(t *testing.T) {
 		_, err := s.loads()
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%d layers, %d loads: %v, want an error with %q", c.layers, c.loads, err, c.want)
+		}
+	}
+}
+
+// TestSeparationFault checks why the page says that D does not follow the law, in words of layers.
+func TestSeparationFault(t *testing.T) {
+	for _, c := range []struct {
+		d    []float64
+		want string
+	}{
+		{[]float64{8, 4, 3, 2.6, 2.5}, "in the layer but falls more and more slowly"},
+		{[]float64{8, 4, 3, 4, 8.5}, "in the layer but bends upwards"},
+		{[]float64{8, 7, 6, 7, 9}, "in the layer but bends upwards"},
+		{[]float64{1, 1.5, 1.2, 1.9}, "the factor per layer"},
+	} {
+		var names []string
+		depth := &separation.Depth{}
+		for i, d := range c.d {
+			names = append(names, fmt.Sprint(i))
+			depth.Layers = append(depth.Layers, separation.Layer{Name: names[i], Fuzziness: separation.Float(d)})
+		}
+		for i, share := range separation.LoadShares(c.d) {
+			depth.Loads = append(depth.Loads, separation.Load{Layer: names[i+1], Share: share})
+		}
+		law, err := separation.FitLaw(names, c.d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		depth.Law = &law
+		if got := strings.Join(Separation{Depth: depth}.summary(), " "); !strings.Contains(got, c.want) {
+			t.Errorf("D %v: %q, want %q in it", c.d, got, c.want)
 		}
 	}
 }

@@ -125,17 +125,12 @@ func (s *scaling) run(ctx context.Context, flags *pflag.FlagSet) error {
 
 // messages measures those between two ranks: of mpirun, whose network is then simulated, or in this process.
 func (s *scaling) messages(flags *pflag.FlagSet) error {
-	measure := func(c mpi.Comm) error {
-		latency, bandwidth, err := bench.MeasureMessages(c)
-		if c.Rank() == 0 {
-			s.here = bench.Network{Latency: latency, Bandwidth: bandwidth}
-		}
+	var err error
+	if !s.ranked() {
+		s.here, err = copies()
 		return err
 	}
-	if !s.ranked() {
-		return mpi.Run(2, measure)
-	}
-	err := measure(s.world.Comm)
+	s.here, err = measured(s.world.Comm)
 	if !flags.Changed("latency") {
 		s.network.Latency = s.here.Latency
 	}
@@ -145,7 +140,25 @@ func (s *scaling) messages(flags *pflag.FlagSet) error {
 	return err
 }
 
-// checkModel trains with ranks in this process.
+// measured measures the messages between two ranks.
+func measured(c mpi.Comm) (bench.Network, error) {
+	latency, bandwidth, err := bench.MeasureMessages(c)
+	return bench.Network{Latency: latency, Bandwidth: bandwidth}, err
+}
+
+// copies measures the messages between two ranks in this process.
+func copies() (n bench.Network, err error) {
+	err = mpi.Run(2, func(c mpi.Comm) error {
+		found, err := measured(c)
+		if c.Rank() == 0 {
+			n = found
+		}
+		return err
+	})
+	return n, err
+}
+
+// checkModel trains with ranks in this process, whose messages are copies in memory, also under mpirun.
 func (s *scaling) checkModel(ctx context.Context, r *bench.Scale) error {
 	if len(s.check) == 0 {
 		return nil
@@ -165,6 +178,12 @@ func (s *scaling) checkModel(ctx context.Context, r *bench.Scale) error {
 	}
 	cores := all.Threads()
 	all.Close()
+	between := r.Here
+	if s.ranked() {
+		if between, err = copies(); err != nil {
+			return err
+		}
+	}
 	for i, name := range s.check {
 		tell := s.phase("check " + name)
 		tell(i, len(s.check))
@@ -173,7 +192,7 @@ func (s *scaling) checkModel(ctx context.Context, r *bench.Scale) error {
 			return err
 		}
 		for _, ranks := range []int{2, 4, 8} {
-			x, err := bench.CheckScale(ctx, c, t, ranks, cores, r.Here)
+			x, err := bench.CheckScale(ctx, c, t, ranks, cores, between)
 			if err != nil {
 				return err
 			}

@@ -163,5 +163,9 @@ func (b *benchmark) openLibrary() error {
 	}
 	name := strings.TrimSuffix(filepath.Base(s.Library), ".so")
 	b.settings.Beside = &bench.Product{Name: name + " " + s.Name, MatMul: s.MatMul, Serial: !s.SetsThreads()}
+	b.settings.Library = []string{"--library", s.Library, "--symbol", s.Name}
+	if b.bits != 0 {
+		b.settings.Library = append(b.settings.Library, "--int", fmt.Sprint(b.bits))
+	}
 	return nil
 }
