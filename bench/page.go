@@ -39,6 +39,7 @@ var pageFuncs = template.Funcs{
 	"duration":  FormatSeconds,
 	"number":    func(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) },
 	"interval":  func(r Result) string { return FormatWidth(r.SecondsMedian, r.SecondsCI) },
+	"width":     width,
 	"shape":     func(r Result) string { return strings.TrimPrefix(r.Shape, "-") },
 	"share":     func(r Result, percent float64) float64 { return r.Share(percent) },
 	"letters":   letters,
@@ -226,3 +227,13 @@ func (p *page) limits() {
 		l.Streams[slices.Index(p.Levels, b.Level)] = b
 	}
 }
+
+// width is that of the interval of a row, to sort by: one that is not known is the widest.
+func width(r Result) float64 {
+	if w := Width(r.SecondsMedian, r.SecondsCI); w < mostWidth {
+		return w
+	}
+	return mostWidth
+}
+
+const mostWidth = 1e9

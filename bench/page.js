@@ -1,6 +1,6 @@
 // Sorting and filtering; without it, the table is complete all the same.
 const table = document.getElementById('table'), body = table.tBodies[0], rows = [...body.rows];
-const value = (row, i) => row.cells[i].dataset.v ?? row.cells[i].textContent.replace('±', '');
+const value = (row, i) => row.cells[i].dataset.v ?? row.cells[i].textContent;
 [...table.tHead.rows[0].cells].forEach((th, i) => {
   const button = document.createElement('button');
   button.type = 'button';
@@ -11,7 +11,7 @@ const value = (row, i) => row.cells[i].dataset.v ?? row.cells[i].textContent.rep
     const up = th.hasAttribute('aria-sort') ? th.getAttribute('aria-sort') !== 'ascending' : !th.classList.contains('n');
     [...th.parentNode.cells].forEach(c => c.removeAttribute('aria-sort'));
     th.setAttribute('aria-sort', up ? 'ascending' : 'descending');
-    const number = s => parseFloat(s) || 0;
+    const number = s => parseFloat(s) || 0; // – is 0
     rows.sort((a, b) => {
       const x = value(a, i), y = value(b, i);
       return (th.classList.contains('n') ? number(x) - number(y) : x.localeCompare(y, 'en', { numeric: true })) * (up ? 1 : -1);

@@ -16,6 +16,18 @@ import (
 // checkFiles is check with --order, --dump or --judge.
 func (a *app) checkFiles(ctx context.Context, flags *pflag.FlagSet, o checkFlags) error {
 	selected := o.kernel != "" || o.quick || len(o.cases) > 0
+	for _, x := range []struct {
+		given bool
+		flag  string
+		names []string
+	}{{o.dump != "", "--dump", []string{"tier", "threads"}}, {o.judge != "" && !o.order, "--judge", []string{"tier",
+		"threads"}}, {o.order, "--order", []string{"threads"}}} {
+		if x.given {
+			if err := notWith(flags, x.flag, x.names...); err != nil {
+				return err
+			}
+		}
+	}
 	switch {
 	case o.sweep:
 		return fmt.Errorf("--sweep: cannot be combined with --order, --dump or --judge")

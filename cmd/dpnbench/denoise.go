@@ -379,6 +379,10 @@ func (d *denoising) show(list []denoised, images int) {
 		rows = append(rows, append(cells, accuracy))
 	}
 	d.table(rows)
-	d.printf("%s (seed %d)\n", format.Count(images, "image"), d.corruptSeed)
+	seed := ""
+	if d.corrupt != "" {
+		seed = fmt.Sprintf(" (seed %d)", d.corruptSeed)
+	}
+	d.printf("%s%s\n", format.Count(images, "image"), seed)
 	d.note("written  %s: images and denoise.json\n", d.out)
 }

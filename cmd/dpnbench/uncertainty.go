@@ -36,13 +36,13 @@ all are normalised as the model's training images were. For vectors they are uni
 vectors of which every feature is taken from another sample.
 
 The output lists the AUROC (1: perfect separation, 0.5: chance); the FPR, the fraction of unknown
-images accepted at the threshold that accepts 95%% of the known ones (both with half the width of
-the 95%% interval); the expected calibration error before and after temperature scaling; and which
-score to use for which purpose. Scores are selected, and the temperature is fitted, on the
-validation images of the training and training images of --ood-data (of what has test images,
-too), never on test images. The folder of --out (default: "uncertainty" beside the model) gets
+images accepted at the threshold that accepts 95%% of the known ones; the expected calibration
+error before and after temperature scaling; and which score to use for which purpose. Scores are
+selected, and the temperature is fitted, on the validation images of the training and training
+images of --ood-data (of what has test images, too), never on test images. The folder of --out
+(default: "uncertainty" beside the model) gets
 
-  report.html        a self-contained page: summary, tables, all figures
+  report.html        a self-contained page: summary, tables with 95%% intervals, all figures
   uncertainty.json   every number
   histogram-*, roc-unknown, roc-misclassified, reliability, examples
                      the figures, as PNG and SVG`

@@ -30,6 +30,9 @@ func main() {
 	for _, name := range flag.Args() {
 		data, err := source.Open(name, source.Options{Label: *label, Drop: columns})
 		check(err)
+		if data.Shape().IsImage() {
+			log.Fatalf("%s: %s; expected features, a row for each sample", name, data.Train.Samples())
+		}
 		set := separation.Set{X: data.Train.Values, Dim: data.Shape().Len(), Labels: data.Train.Labels}
 		layers = append(layers, separation.LayerInput{Name: name, Input: set})
 	}

@@ -14,8 +14,8 @@
 //	{{end}}
 //
 // Templates have the functions num (three significant digits), number (with decimals), percent
-// (of a share, one decimal, or as many as a second argument says), thousands, count (1 image,
-// 2,000 images), interval and percents (two ends), plain and list (words joined by commas).
+// (of a share, one decimal, or as many as a second argument says), factor, thousands, count (1 image,
+// 2,000 images), interval, percents and factors (two ends), and list (words joined by commas).
 package prose
 
 import (
