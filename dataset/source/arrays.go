@@ -281,10 +281,10 @@ func (p *part) readLabels(name string, open opener) error {
 			}
 			v = float64(hot)
 		}
-		if !array.IsLabel(v) {
+		var ok bool
+		if p.labels[i], ok = array.Label(v); !ok {
 			return fmt.Errorf("%s: row %d: label %v: %s", a.Title(), i, v, array.ExpectedLabel)
 		}
-		p.labels[i] = int(v)
 	}
 	return nil
 }

@@ -300,11 +300,9 @@ func (p *part) numbers() bool {
 	for i, s := range p.texts {
 		y, ok := seen[s]
 		if !ok {
-			v, err := strconv.ParseFloat(s, 64)
-			if err != nil || !array.IsLabel(v) {
+			if y, ok = array.TextLabel(s); !ok {
 				return false
 			}
-			y = int(v)
 			seen[s] = y
 		}
 		labels[i] = y

@@ -356,12 +356,13 @@ func (r *parquetReader) label(v parquet.Value) error {
 		r.p.texts = append(r.p.texts, string(v.ByteArray()))
 		return nil
 	}
-	x, ok := parquetNumber(v)
-	if !ok || !array.IsLabel(x) {
-		return fmt.Errorf("label %.40q: %s, or a text", v.String(), array.ExpectedLabel)
+	if x, ok := parquetNumber(v); ok {
+		if y, ok := array.Label(x); ok {
+			r.p.labels = append(r.p.labels, y)
+			return nil
+		}
 	}
-	r.p.labels = append(r.p.labels, int(x))
-	return nil
+	return fmt.Errorf("label %.40q: %s, or a text", v.String(), array.ExpectedLabel)
 }
 
 // parquetNumber returns the number of a value.

@@ -169,8 +169,8 @@ func (p *part) knows(classes []string) bool {
 		all[s] = true
 	}
 	return slices.ContainsFunc(p.texts, func(s string) bool {
-		if v, err := strconv.ParseFloat(s, 64); err == nil && array.IsLabel(v) {
-			s = strconv.Itoa(int(v))
+		if y, ok := array.TextLabel(s); ok {
+			s = strconv.Itoa(y)
 		}
 		return all[s]
 	})

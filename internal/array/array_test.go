@@ -370,6 +370,8 @@ func TestLabels(t *testing.T) {
 		{path("y.csv", "x,y,class\n1,7,4\n1,8,2\n"), []int{4, 2}, nil},
 		{path("y.csv", "f0,f1,kind\n0.5,1,4\n1.5,2,2\n"), []int{4, 2}, nil},
 		{path("y.csv", "0.5,1,cat\n1.5,2,ant\n"), []int{1, 0}, []string{"ant", "cat"}},
+		{path("y.csv", "1.000000000000000000e+01\n2.000000000000000000e+00\n"), []int{10, 2}, nil},
+		{path("y.csv", "label\n10.0\n2\n"), []int{10, 2}, nil},
 		{path("y.csv", "label\nnan\ninf\n1e300\n"), []int{2, 1, 0}, []string{"1e300", "inf", "nan"}},
 	} {
 		l, err := ReadLabels(c.spec, Options{})

@@ -11,12 +11,28 @@ import (
 // LabelNames are usual names of a column of labels, the most usual first, by which a header is told from a label.
 var LabelNames = []string{"label", "labels", "class", "target", "y"}
 
-// IsLabel says whether a number is a label: whole, and less than 2^53 in size, from where on float64 leaves whole
-// numbers out.
-func IsLabel(v float64) bool { return v == math.Trunc(v) && math.Abs(v) < 1<<53 }
+// Label returns a number as a label, if it is one: whole, an int, and less than 2^53 in size, from where on float64
+// leaves whole numbers out.
+func Label(v float64) (label int, ok bool) {
+	if v != math.Trunc(v) || !(math.Abs(v) < 1<<53) {
+		return 0, false
+	}
+	n := int64(v)
+	return int(n), int64(int(n)) == n
+}
 
-// ExpectedLabel says what IsLabel refuses.
-const ExpectedLabel = "expected a whole number, less than 2^53 in size"
+// TextLabel returns the text of a number as a label, if it is one, also as other programs write whole numbers: 1.0,
+// 1.000e+00.
+func TextLabel(text string) (label int, ok bool) {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return 0, false
+	}
+	return Label(v)
+}
+
+// ExpectedLabel says what Label refuses.
+var ExpectedLabel = fmt.Sprintf("expected a whole number, less than 2^%d in size", min(53, strconv.IntSize-1))
 
 // NamesLabels says whether a name is a usual one of a column of labels.
 func NamesLabels(name string) bool { return slices.Contains(LabelNames, strings.ToLower(name)) }
@@ -129,10 +145,10 @@ func ReadLabels(spec string, o Options) (*Labels, error) {
 	}
 	out := &Labels{Of: make([]int, a.Len())}
 	for i, v := range values {
-		if !IsLabel(v) {
+		var ok bool
+		if out.Of[i], ok = Label(v); !ok {
 			return nil, fmt.Errorf("%s: row %d: label %v: %s", a.Title(), i, v, ExpectedLabel)
 		}
-		out.Of[i] = int(v)
 	}
 	return out, nil
 }
@@ -185,8 +201,8 @@ func named(texts []string) *Labels {
 	out := &Labels{Of: make([]int, len(texts))}
 	numbers := true
 	for i, text := range texts {
-		v, err := strconv.Atoi(text)
-		numbers = numbers && err == nil
+		v, ok := TextLabel(text)
+		numbers = numbers && ok
 		out.Of[i] = v
 	}
 	if numbers {
