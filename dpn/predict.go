@@ -294,8 +294,8 @@ func softmax(p, logits []float32) {
 	}
 }
 
-// PixelFeatures says whether the features are the pixels, preprocessed and normalised by Norm only, so that
-// a point in feature space is an image.
-func (m *Model) PixelFeatures() bool {
-	return m.Shape.IsImage() && m.Config.Extractor == "identity" && !m.Config.LayerNorm
-}
+// InputFeatures says whether the features are the input, preprocessed and normalised by Norm only.
+func (m *Model) InputFeatures() bool { return len(m.Extractor()) == 0 }
+
+// PixelFeatures says whether the features are the pixels (InputFeatures), so that a point in feature space is an image.
+func (m *Model) PixelFeatures() bool { return m.Shape.IsImage() && m.InputFeatures() }

@@ -129,7 +129,7 @@ var levels = plot.Scale{Low: 0, High: 1, Unit: "grey level"}
 
 // ownLayers are the layers without features that are the input.
 func (a Analysis) ownLayers() []separation.Layer {
-	if a.pixels() {
+	if a.Model.InputFeatures() {
 		return slices.Delete(slices.Clone(a.Study.Layers), 1, 2)
 	}
 	return a.Study.Layers
@@ -143,7 +143,7 @@ func (a Analysis) layers() (Shown, error) {
 		f.D = append(f.D, float64(l.Fuzziness))
 	}
 	f.Intervals, f.Bars = intervals(layers), FuzzinessBars
-	if law := a.Study.Law; law != nil && law.Points >= leastPoints && !a.pixels() {
+	if law := a.Study.Law; law != nil && law.Points >= leastPoints && !a.Model.InputFeatures() {
 		f.Law = NewLaw(law)
 	}
 	return Shown{Figure: f,
@@ -268,8 +268,8 @@ func (a Analysis) classes() []string {
 func (a Analysis) scatter() (Shown, error) {
 	f := plot.PCA{Title: a.title(a.text().Say("pca title")), Classes: a.classes()}
 	for i, l := range a.Study.Layers {
-		if i == 1 && a.pixels() {
-			continue // the features are the input
+		if i == 1 && a.Model.InputFeatures() {
+			continue
 		}
 		p, err := NewPanel(l, a.Study.Sets[i])
 		if err != nil {

@@ -166,7 +166,7 @@ func (c lawCell) runDPN(ctx context.Context, e *engine.Engine, data *dataset.Dat
 func stepsOf(m *dpn.Model, a *study.Analysis) (names []string, d []separation.Float, first int) {
 	add := func(name string, l separation.Layer) { names, d = append(names, name), append(d, l.Fuzziness) }
 	add("input", a.Layers[layerInput])
-	if !m.PixelFeatures() {
+	if !m.InputFeatures() {
 		first = 1
 		add("features", a.Steps[0])
 	}

@@ -83,7 +83,7 @@ func analyze(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set
 	}
 	n, steps := s.Len(), m.Config.Steps
 	a := &Analysis{Samples: n}
-	identity := m.PixelFeatures() // features are the input
+	identity := m.InputFeatures()
 	measure := func(list *[]separation.Layer, name string, x engine.Matrix) error {
 		if err := ctx.Err(); err != nil {
 			return err

@@ -132,3 +132,34 @@ func TestStudy(t *testing.T) {
 		t.Error("a study changes the weights")
 	}
 }
+
+// TestFeaturesAreInput checks that features which are the input, of images or not, count once in the laws, and those of
+// an extractor beside it.
+func TestFeaturesAreInput(t *testing.T) {
+	const n, d = 60, 4
+	set := &dataset.Set{Shape: dataset.Vector(d), Values: make([]float32, n*d), Labels: make([]uint16, n)}
+	for i := range n {
+		set.Labels[i] = uint16(i % 3)
+		for j := range d {
+			set.Values[i*d+j] = float32(i%3*(j+1)) + float32(i*j%7)/10
+		}
+	}
+	data := &dataset.Data{Train: set, Test: set, Classes: dataset.Numbered(3), Norm: dataset.NormalizationOf(set)}
+	for extractor, want := range map[string]int{"identity": 2, "linear": 3} {
+		c := completed(dpn.Config{Extractor: extractor, Dim: 3, Components: 3, Steps: 2, Scale: 1, Alpha: 0.1, Batch: 8})
+		m := newModel(t, c, data)
+		for _, p := range m.Params() {
+			for i := range p.Data {
+				p.Data[i] = float32(i%5) / 4
+			}
+		}
+		a, err := Analyze(t.Context(), newEngine(t), m, set, AnalyzeOptions{})
+		if err != nil {
+			t.Fatal(extractor, err)
+		}
+		if m.PixelFeatures() || len(a.Layers) != 4 || a.Law.Points != want || a.LawWithLogits.Points != want+1 {
+			t.Errorf("%s: %d layers, laws of %d and %d points; want 4, %d and %d", extractor, len(a.Layers), a.Law.Points,
+				a.LawWithLogits.Points, want, want+1)
+		}
+	}
+}

@@ -59,7 +59,7 @@ func analysisCosts(m *dpn.Model, s *dataset.Set, opt AnalyzeOptions) (costs []in
 		}
 	}
 	add("input", s.Shape.Len(), true)
-	if !m.PixelFeatures() {
+	if !m.InputFeatures() {
 		add("features", m.Dim(), true)
 	}
 	for range m.Config.Steps - 1 {
