@@ -49,7 +49,7 @@ type TrainedRun struct {
 	Analysis     *study.Analysis `json:"analysis"`
 }
 
-// ForwardRun is one training of a feed-forward network on the same images at full size: He and
+// ForwardRun is one training of a feed-forward network on all training images at full size: He and
 // Su's with 7 hidden layers of 100 and BatchNorm, or a small CNN.
 type ForwardRun struct {
 	Network      string             `json:"network"`
