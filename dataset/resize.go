@@ -19,27 +19,27 @@ func (s *Set) Resize(rows, cols int) (*Set, error) {
 	out.Pixels = make([]byte, s.Len()*out.Shape.Len())
 	down, across := covers(s.Rows, rows), covers(s.Cols, cols)
 	area := s.Rows * s.Cols
-	narrow := make([]int, s.Rows*cols) // sums along rows, not yet along columns
+	narrow := make([]int64, s.Rows*cols) // sums along rows, not yet along columns
 	for i := range s.Len() * s.Channels {
 		image, channel := i/s.Channels, i%s.Channels
 		from, to := s.Image(image)[channel*area:], out.Image(image)[channel*rows*cols:]
 		for r := range s.Rows {
 			line := from[r*s.Cols:]
 			for c, a := range across {
-				sum := 0
+				sum := int64(0)
 				for k, w := range a.weights {
-					sum += w * int(line[a.first+k])
+					sum += int64(w) * int64(line[a.first+k])
 				}
 				narrow[r*cols+c] = sum
 			}
 		}
 		for r, d := range down {
 			for c := range cols {
-				sum := 0
+				sum := int64(0)
 				for k, w := range d.weights {
-					sum += w * narrow[(d.first+k)*cols+c]
+					sum += int64(w) * narrow[(d.first+k)*cols+c]
 				}
-				to[r*cols+c] = byte((2*sum + area) / (2 * area))
+				to[r*cols+c] = byte((2*sum + int64(area)) / int64(2*area))
 			}
 		}
 	}

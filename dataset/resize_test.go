@@ -1,7 +1,9 @@
 package dataset
 
 import (
+	"bytes"
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -51,6 +53,11 @@ func TestResize(t *testing.T) {
 		if v != 255 {
 			t.Fatalf("a pixel of a white image is %d", v)
 		}
+	}
+	large := &Set{Shape: Grey(3100, 3100), Labels: []uint16{0}, // whose sums are beyond 32 bits
+		Pixels: bytes.Repeat([]byte{255}, 3100*3100)}
+	if white, err = large.Resize(2, 2); err != nil || slices.Min(white.Pixels) != 255 {
+		t.Errorf("a large white image becomes %v, %v", white, err)
 	}
 	for _, size := range [][2]int{{0, 10}, {10, -1}, {1025, 1}} {
 		if _, err := s.Resize(size[0], size[1]); err == nil {

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"dpnbench/dpn/potential"
+	"dpnbench/engine"
 	"dpnbench/internal/linalg"
 )
 
@@ -46,7 +47,11 @@ func (d division) mine() span {
 }
 
 // items returns the items of n that belong to pieces.
-func (d division) items(s span, n int) (lo, hi int) { return s.lo * n / d.pieces, s.hi * n / d.pieces }
+func (d division) items(s span, n int) (lo, hi int) {
+	lo, _ = engine.Part(n, d.pieces, s.lo)
+	hi, _ = engine.Part(n, d.pieces, s.hi)
+	return lo, hi
+}
 
 func (d division) Pieces() int { return d.pieces }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dpnbench/dataset"
+	"dpnbench/dpn/layer"
 	"dpnbench/dpn/potential"
 	"dpnbench/engine"
 	"dpnbench/internal/mpi"
@@ -187,10 +188,7 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 	}
 	f.sample = m.sample(f.train)
 	perEpoch := (f.train.Len() + m.Config.Batch - 1) / m.Config.Batch
-	all := m.Config.Epochs * perEpoch
-	if m.Config.MaxUpdates > 0 {
-		all = min(all, m.Config.MaxUpdates)
-	}
+	all := layer.AllUpdates(m.Config.Epochs, perEpoch, m.Config.MaxUpdates)
 	resumed, err := f.resume(ctx, perEpoch, all)
 	if err != nil {
 		return nil, err

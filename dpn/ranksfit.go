@@ -11,6 +11,7 @@ import (
 	"math"
 	"slices"
 
+	"dpnbench/engine"
 	"dpnbench/internal/mpi"
 )
 
@@ -160,7 +161,8 @@ func (f *fitting) await() {
 
 // span returns the pieces of n that a rank computes.
 func (t *team) span(rank, n int) span {
-	return span{rank * n / t.comm.Size(), (rank + 1) * n / t.comm.Size()}
+	lo, hi := engine.Part(n, t.comm.Size(), rank)
+	return span{lo, hi}
 }
 
 // compare stops training if the weights of the ranks differ, which only an error of a machine explains, or messages

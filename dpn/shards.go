@@ -41,7 +41,7 @@ func (c Config) climbing(n int) int {
 }
 
 // pieceOf returns the rows [lo, hi) of piece s of a minibatch of n, which may be none.
-func (c Config) pieceOf(s, n int) (lo, hi int) { return s * n / c.Shards, (s + 1) * n / c.Shards }
+func (c Config) pieceOf(s, n int) (lo, hi int) { return engine.Part(n, c.Shards, s) }
 
 // whole are all rows of a minibatch.
 func whole(set *dataset.Set, at []int32) rows {

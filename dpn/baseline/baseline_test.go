@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -366,5 +367,32 @@ func TestRefusals(t *testing.T) {
 	}
 	if _, err := n.Score(ended, e, s); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want that of the context", err)
+	}
+}
+
+// TestNoiseOfVectors trains on noisy vectors, whose noise is in standard deviations: in larger units, the weights are
+// the same.
+func TestNoiseOfVectors(t *testing.T) {
+	e, ctx := newEngine(t), t.Context()
+	var want []float32
+	for _, unit := range []float32{1, 1024} {
+		set := &dataset.Set{Shape: dataset.Vector(2), Labels: make([]uint16, 40)}
+		for i := range set.Labels {
+			set.Labels[i] = uint16(i % 2)
+			set.Values = append(set.Values, unit*float32(3*(i%2)+i%5), unit*float32(i%7))
+		}
+		n, err := NewMLP(MLP{Widths: []int{2, 2}}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr := Training{Optimiser: SGD, LR: 0.1, Schedule: layer.Constant, Epochs: 3, Batch: 10, NoiseMin: 0.2, NoiseMax: 0.5}
+		if _, err := n.Fit(ctx, e, Rows(set, dataset.NormalizationOf(set)), tr, nil); err != nil {
+			t.Fatal(err)
+		}
+		got := slices.Clone(n.Params()[0].Data)
+		if want != nil && !slices.Equal(got, want) {
+			t.Errorf("weights %v in units of %v, want %v", got, unit, want)
+		}
+		want = got
 	}
 }

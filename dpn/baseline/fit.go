@@ -27,8 +27,8 @@ type Training struct {
 	MaxUpdates  int // largest number of updates; 0: no limit
 	Seed        uint64
 
-	// NoiseMin and NoiseMax are the bounds of layer.Noise, in the units of Samples.X before Norm is
-	// applied. NoiseMax 0: no noise.
+	// NoiseMin and NoiseMax are the bounds of layer.Noise: of Samples.Pixels in levels, before Norm is applied, and
+	// of other rows in standard deviations, after it. NoiseMax 0: no noise.
 	NoiseMin, NoiseMax float64
 }
 
@@ -125,10 +125,7 @@ func (n *Network) Fit(ctx context.Context, e *engine.Engine, s Samples, t Traini
 	}
 	f := newFitting(n, e, s, t)
 	perEpoch := (s.Len() + t.Batch - 1) / t.Batch
-	f.all = t.Epochs * perEpoch
-	if t.MaxUpdates > 0 {
-		f.all = min(f.all, t.MaxUpdates)
-	}
+	f.all = layer.AllUpdates(t.Epochs, perEpoch, t.MaxUpdates)
 	var history []Epoch
 	for f.updates < f.all {
 		h, err := f.epoch(ctx, len(history)+1)
@@ -164,7 +161,8 @@ func newFitting(n *Network, e *engine.Engine, s Samples, t Training) *fitting {
 	b := min(t.Batch, s.Len())
 	f := &fitting{n: n, e: e, s: s, t: t, params: n.Params(), adam: layer.NewAdam(),
 		x: engine.NewMatrix(b, n.In), dy: engine.NewMatrix(b, n.Classes), labels: make([]uint16, b),
-		noise: layer.Noise{Min: t.NoiseMin, Max: t.NoiseMax, Seed: num.NewRand(t.Seed, streamNoise).Uint64()}}
+		noise: layer.Noise{Min: t.NoiseMin, Max: t.NoiseMax, Seed: num.NewRand(t.Seed, streamNoise).Uint64(),
+			Unclamped: !s.Pixels}}
 	for _, p := range f.params {
 		p.Prepare()
 	}
@@ -202,7 +200,7 @@ func (f *fitting) epoch(ctx context.Context, number int) (Epoch, error) {
 }
 
 // update makes one update with the rows at. If the loss or the gradient is not finite, it changes
-// nothing and returns the name of what is not (see layer.NotFinite).
+// no parameter and returns the name of what is not (see layer.NotFinite).
 func (f *fitting) update(at []int32, tally *layer.Tally) (what string) {
 	e, b := f.e, len(at)
 	x := engine.View(f.x.Data[:b*f.n.In], b, f.n.In)
@@ -212,8 +210,13 @@ func (f *fitting) update(at []int32, tally *layer.Tally) (what string) {
 		copy(x.Row(i), f.s.X.Row(int(a)))
 		labels[i] = f.s.Labels[a]
 	}
-	f.noise.Add(e, x, f.updates)
+	if f.s.Pixels {
+		f.noise.Add(e, x, f.updates)
+	}
 	f.s.normalise(x)
+	if !f.s.Pixels {
+		f.noise.Add(e, x, f.updates)
+	}
 
 	y := f.n.layers.Forward(e, &f.tape, x, layer.Training)
 	loss := tally.Add(e, y, labels, dy, 1/float32(b))

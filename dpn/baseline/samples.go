@@ -14,6 +14,9 @@ type Samples struct {
 
 	// Norm is applied to each row before it enters a network, unless it is zero.
 	Norm dataset.Normalization
+
+	// Pixels says that the rows are levels of images between 0 and 1, where the noise of training stays.
+	Pixels bool
 }
 
 // Rows converts the samples of s to rows: the levels of images between 0 and 1, or the features of
@@ -23,7 +26,7 @@ func Rows(s *dataset.Set, norm dataset.Normalization) Samples {
 	for i := range s.Len() {
 		s.Floats(x.Row(i), []int32{int32(i)})
 	}
-	return Samples{X: x, Labels: s.Labels, Norm: norm}
+	return Samples{X: x, Labels: s.Labels, Norm: norm, Pixels: s.Shape.IsImage()}
 }
 
 // Corrupted is Rows for the images corrupted by c with a seed, on the threads of e.
@@ -37,7 +40,7 @@ func Corrupted(e *engine.Engine, s *dataset.Set, norm dataset.Normalization, c d
 	if err := c.FloatsOn(e, x.Data, s, at, seed); err != nil {
 		return Samples{}, err
 	}
-	return Samples{X: x, Labels: s.Labels, Norm: norm}, nil
+	return Samples{X: x, Labels: s.Labels, Norm: norm, Pixels: true}, nil
 }
 
 // Normalised returns a copy of the rows with Norm applied.
@@ -54,7 +57,7 @@ func (s Samples) Len() int { return s.X.Rows }
 // Slice returns the rows [lo, hi), which share the memory of s.
 func (s Samples) Slice(lo, hi int) Samples {
 	d := s.X.Cols
-	return Samples{X: engine.View(s.X.Data[lo*d:hi*d], hi-lo, d), Labels: s.Labels[lo:hi], Norm: s.Norm}
+	return Samples{X: engine.View(s.X.Data[lo*d:hi*d], hi-lo, d), Labels: s.Labels[lo:hi], Norm: s.Norm, Pixels: s.Pixels}
 }
 
 // normalise applies Norm to the rows of x, in place.

@@ -3,6 +3,7 @@ package layer
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"dpnbench/engine/num"
 )
@@ -15,6 +16,16 @@ type Loop struct {
 	Batch   int  // samples of an update, at most
 	Updates *int // made so far
 	All     int  // updates of the whole training
+}
+
+// AllUpdates returns the updates of a training: those of so many epochs, but not more than most, unless that is 0, nor
+// than an int counts.
+func AllUpdates(epochs, perEpoch, most int) int {
+	n := min(int64(epochs)*int64(perEpoch), math.MaxInt)
+	if most > 0 {
+		n = min(n, int64(most))
+	}
+	return int(n)
 }
 
 // Pass trains on n samples once, in an order that r draws: it calls update with each minibatch until all

@@ -41,3 +41,15 @@ func TestRate(t *testing.T) {
 		}
 	}
 }
+
+// TestAllUpdates counts the updates of a training, also where an int of 32 bits does not.
+func TestAllUpdates(t *testing.T) {
+	for _, c := range [][4]int{{3, 10, 0, 30}, {3, 10, 20, 20}, {3, 10, 40, 30}, {1e6, 1e4, 7, 7}} {
+		if got := AllUpdates(c[0], c[1], c[2]); got != c[3] {
+			t.Errorf("%d epochs of %d updates, at most %d: %d, want %d", c[0], c[1], c[2], got, c[3])
+		}
+	}
+	if got := AllUpdates(1e6, 1e4, 0); int64(got) != min(1e10, math.MaxInt) {
+		t.Errorf("%d updates of 10^10", got)
+	}
+}
