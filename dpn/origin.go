@@ -3,6 +3,7 @@ package dpn
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -27,7 +28,7 @@ const mostHashed = 1 << 17
 type origin struct {
 	train, test string // hashes of prefixes, see prefixHashes
 	val         string // of the setting val-data
-	folder      string // absolute; "" unless the setting data is a relative folder
+	folder      string // of absolute paths; "" unless the setting data is a relative folder
 }
 
 // originOf describes data that were opened by the name in the settings.
@@ -40,9 +41,18 @@ func originOf(name string, data *dataset.Data) origin {
 		o.test = prefixHashes(data.Test)
 	}
 	if relativeData(name) {
-		if abs, err := filepath.Abs(data.Name); err == nil { // data may have been found elsewhere
-			o.folder = abs
-		}
+		beside := ""
+		o.folder = eachPath(data.Name, there(data.Name), func(path string) string { // found elsewhere, perhaps
+			if beside != "" && !there(path) {
+				path = filepath.Join(beside, path)
+			}
+			beside = filepath.Dir(path)
+			path, err := filepath.Abs(path)
+			if err != nil {
+				return ""
+			}
+			return path
+		})
 	}
 	return o
 }
@@ -50,6 +60,31 @@ func originOf(name string, data *dataset.Data) origin {
 // relativeData says whether a data set is a folder of a relative name.
 func relativeData(name string) bool {
 	return name != "" && name != "digits" && name != "mnist" && name != "fashion-mnist" && !filepath.IsAbs(name)
+}
+
+// mnistC is before the folder in the names of data in MNIST-C's arrays.
+const mnistC = "mnist-c:"
+
+// eachPath changes the paths in the name of a data set: one, or two with a comma between them, unless it is a single
+// one. The name becomes empty if one of them does.
+func eachPath(name string, single bool, change func(path string) string) string {
+	prefix, paths := "", []string{name}
+	if rest, ok := strings.CutPrefix(name, mnistC); ok {
+		prefix, paths = mnistC, []string{rest}
+	} else if first, second, ok := strings.Cut(name, ","); ok && second != "" && !single {
+		paths = []string{first, second}
+	}
+	for i, path := range paths {
+		if paths[i] = change(path); paths[i] == "" {
+			return ""
+		}
+	}
+	return prefix + strings.Join(paths, ",")
+}
+
+func there(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // prefixHashes hashes images and labels of the first 1, 2, 4, ... and of all images, as a list of
@@ -114,20 +149,36 @@ func (o origin) metadata(f *safetensors.File, path string) {
 	if o.folder == "" {
 		return
 	}
-	if dir, err := filepath.Abs(filepath.Dir(path)); err == nil {
-		if rel, err := filepath.Rel(dir, o.folder); err == nil {
-			f.Metadata[metaDataFolder] = filepath.ToSlash(rel)
+	dir, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		return
+	}
+	near := eachPath(o.folder, there(o.folder), func(path string) string {
+		rel, err := filepath.Rel(dir, path)
+		if err != nil {
+			return ""
 		}
+		return filepath.ToSlash(rel)
+	})
+	if near != "" {
+		f.Metadata[metaDataFolder] = near
 	}
 }
 
 // readOrigin is the inverse of metadata.
 func readOrigin(f *safetensors.File, path string) origin {
 	o := origin{train: f.Metadata[metaTrainImages], test: f.Metadata[metaTestImages], val: f.Metadata[metaValImages]}
-	if rel := filepath.FromSlash(f.Metadata[metaDataFolder]); rel != "" && !filepath.IsAbs(rel) {
-		if dir, err := filepath.Abs(filepath.Dir(path)); err == nil {
-			o.folder = filepath.Join(dir, rel)
-		}
+	dir, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		return o
 	}
+	near := filepath.FromSlash(f.Metadata[metaDataFolder])
+	single := there(dir + string(filepath.Separator) + near) // as written: Join would take out what is not there
+	o.folder = eachPath(near, single, func(rel string) string {
+		if rel == "" || filepath.IsAbs(rel) {
+			return ""
+		}
+		return filepath.Join(dir, rel)
+	})
 	return o
 }

@@ -1,9 +1,11 @@
 package dpn
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"dpnbench/dataset"
@@ -63,6 +65,25 @@ func TestOrigin(t *testing.T) {
 	same.Test = d.Train
 	if m := newModel(t, c, &same); !m.OtherImages(&dataset.Data{Train: d.Test, Test: d.Train}) {
 		t.Error("trained and tested on the same images, and others for training are not noticed")
+	}
+	for _, file := range []string{"x/a.csv", "x/b.csv", "y/c.csv"} { // pairs: the second is perhaps beside the first
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, nil, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string][]string{"x/a.csv,y/c.csv": {"", "x/a.csv", "y/c.csv"}, "x/a.csv,b.csv": {"",
+		"x/a.csv", "x/b.csv"}, "mnist-c:x": {"mnist-c:", "x"}} {
+		c.Data, d.Name = name, name
+		for i, path := range want[1:] {
+			want[i+1] = filepath.Join(dir, path)
+		}
+		if err := newModel(t, c, d).Save(path); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Load(path)
+		if folder := want[0] + strings.Join(want[1:], ","); err != nil || got.DataFolder() != folder {
+			t.Errorf("data %s: folder %s, want %s (%v)", name, got.DataFolder(), folder, err)
+		}
 	}
 	for _, name := range []string{"digits", "mnist", "", filepath.Join(dir, "images")} {
 		c.Data = name

@@ -368,6 +368,9 @@ func nearModel(name, folder string, flags *pflag.FlagSet) string {
 		return name
 	}
 	there := func(name string) bool {
+		if folder, ok := source.MNISTCFolder(name); ok {
+			name = folder
+		}
 		first, _, _ := strings.Cut(name, ",") // of a pair of files
 		for _, path := range []string{name, first} {
 			if _, err := os.Stat(path); err == nil {
