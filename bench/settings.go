@@ -133,8 +133,8 @@ func (s *Settings) resolve() (*plan, error) {
 	if asked == 0 {
 		switch {
 		case s.Filter == "" && len(s.Shapes) == 0:
-			return nil, fmt.Errorf("suite %s: no row of extent %s is small enough for tier %s, expected at most %.0f flop",
-				strings.Join(s.Suites, ", "), s.Extent, strings.Join(s.Tiers, ", "), maxGenericFlop)
+			return nil, fmt.Errorf("suite %s: no row of extent %s is small enough for tier %s, expected at most %.0f "+
+				"flop", strings.Join(s.Suites, ", "), s.Extent, strings.Join(s.Tiers, ", "), maxGenericFlop)
 		case s.Filter == "":
 			return nil, fmt.Errorf("shape %q: too much work for tier %s, expected at most %.0f flop",
 				strings.Join(s.Shapes, " "), strings.Join(s.Tiers, ", "), maxGenericFlop)

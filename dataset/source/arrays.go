@@ -93,7 +93,7 @@ func readRoles(name string, of map[role]string, open opener, opt Options) (*cont
 			return nil, err
 		}
 		if y := of[role{split.name, labelsOf}]; y != "" && !opt.unlabelled && opt.Label != noLabel {
-			if err := p.readLabels(y, open); err != nil {
+			if err := p.readLabels(y, open, opt); err != nil {
 				return nil, err
 			}
 		}
@@ -251,7 +251,7 @@ func planar(x []byte, d, channels int) {
 }
 
 // readLabels reads labels: whole numbers, texts, or rows that are 1 at their class and else 0.
-func (p *part) readLabels(name string, open opener) error {
+func (p *part) readLabels(name string, open opener, opt Options) error {
 	a, err := open(name, labelsOf, 0)
 	if err != nil {
 		return err
@@ -264,13 +264,21 @@ func (p *part) readLabels(name string, open opener) error {
 	if p.texts, err = a.Texts(); err == nil {
 		return a.CheckLabels(p.texts)
 	}
-	values := make([]float64, a.Len()*a.Width())
-	if err := a.ReadRows(values, 0); err != nil {
+	p.labels = make([]int, a.Len())
+	if err := p.readClasses(a.Array, 0, min(1, a.Len())); err != nil { // of what has no labels all rows are wrong
 		return err
 	}
-	p.labels = make([]int, a.Len())
-	for i := range p.labels {
-		row := values[i*a.Width() : (i+1)*a.Width()]
+	return inParallel(opt, a.Len(), a.Width(), func(lo, hi int) error { return p.readClasses(a.Array, lo, hi) })
+}
+
+// readClasses reads the labels of the rows [lo, hi) that are numbers.
+func (p *part) readClasses(a *array.Array, lo, hi int) error {
+	values := make([]float64, (hi-lo)*a.Width())
+	if err := a.ReadRows(values, lo); err != nil {
+		return err
+	}
+	for i := lo; i < hi; i++ {
+		row := values[(i-lo)*a.Width() : (i-lo+1)*a.Width()]
 		v := row[0]
 		if len(row) > 1 {
 			hot := slices.Index(row, 1)

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -13,11 +14,10 @@ import (
 )
 
 // isIDX says whether a file holds an IDX array, by its name.
-func isIDX(name string) bool {
-	name = strings.TrimSuffix(strings.ToLower(name), ".gz")
-	return strings.HasSuffix(name, "-ubyte") || strings.HasSuffix(name, ".ubyte") || strings.HasSuffix(name, ".idx") ||
-		strings.Contains(name, "-idx") || strings.Contains(name, ".idx")
-}
+func isIDX(name string) bool { return idxName.MatchString(strings.ToLower(name)) }
+
+// idxName matches such as images-idx3-ubyte, images.idx3-ubyte, images.idx and images-idx3.
+var idxName = regexp.MustCompile(`([-.]ubyte|\.idx|[-.]idx[1-9](-[a-z]+)?)(\.gz)?$`)
 
 // filesOf returns the files of path that have a role and are of a kind, by their names. path is a folder, or one with
 // the beginning of names in it, such as gzip/emnist-letters. Of a file and its compressed copy the file is taken.

@@ -110,7 +110,7 @@ func LoadIDX(dir string, opt Options) (*dataset.Data, error) {
 // idxRoles returns the IDX files that opt needs of a folder. Of MNIST's files none may be missing.
 func idxRoles(dir string, opt Options) (map[role]string, error) {
 	first := trainImages
-	if opt.TestOnly && opt.TestShare == 0 {
+	if _, missing := findIDX(dir, testImages); opt.TestOnly && opt.TestShare == 0 && (missing == nil || !opt.AnySplit) {
 		first = testImages
 	}
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {

@@ -24,7 +24,7 @@ const Standard = "-"
 func OpenSamples(ctx context.Context, specs []string, in io.Reader, shape dataset.Shape, opt Options) (*dataset.Data,
 	[]string, error) {
 	opt = opt.like(ctx, shape)
-	opt.TrainSize = 0
+	opt.TrainSize, opt.TestOnly = 0, true // what has no test samples is read whole
 	for _, spec := range specs {
 		if opt.Label == noLabel || spec == Standard {
 			continue
@@ -34,7 +34,6 @@ func OpenSamples(ctx context.Context, specs []string, in io.Reader, shape datase
 		}
 	}
 	if len(specs) == 1 && specs[0] == "digits" {
-		opt.TestOnly = true
 		d, err := openDigits(ctx, opt)
 		return d, nil, err
 	}
@@ -48,7 +47,7 @@ func OpenSamples(ctx context.Context, specs []string, in io.Reader, shape datase
 	if c.test == nil {
 		c.test = c.train
 	}
-	c.train, opt.TestOnly = nil, true
+	c.train = nil
 	if opt.Label == noLabel && c.test != nil {
 		c.test.labels, c.test.texts = nil, nil
 	}

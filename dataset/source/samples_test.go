@@ -250,7 +250,12 @@ func TestAnySplit(t *testing.T) {
 			t.Errorf("%s for a model: %+v, %v", spec, d, err)
 		}
 	}
-	d, err := Open(filepath.Join(dir, "photos/test"), Options{AnySplit: true, TestShare: 1})
+	write(t, dir, "train-images-idx3-ubyte", []byte("broken: not read beside test samples"))
+	d, _, err := OpenSamples(context.Background(), []string{dir}, nil, dataset.Grey(1, 1), Options{})
+	if err != nil || !slices.Equal(d.Test.Pixels, []byte{5, 6}) {
+		t.Errorf("test samples beside broken training samples: %+v, %v", d, err)
+	}
+	d, err = Open(filepath.Join(dir, "photos/test"), Options{AnySplit: true, TestShare: 1})
 	if err != nil || d.Train != nil || d.Test.Len() != 2 {
 		t.Errorf("a share of 1: %+v, %v", d, err)
 	}
@@ -264,5 +269,27 @@ func TestAnySplit(t *testing.T) {
 			Options{Label: label}); err == nil {
 			t.Errorf("label %q: samples of a folder with labels only", label)
 		}
+	}
+}
+
+// TestIsIDX checks which names are those of IDX files.
+func TestIsIDX(t *testing.T) {
+	for name, want := range map[string]bool{"train-images-idx3-ubyte": true, "train-images.idx3-ubyte.gz": true,
+		"x.idx": true, "Y-IDX1": true, "w.idx2-float": true, "labels.ubyte": true, "sample-idx.csv": false,
+		"scan-idx7.png": false, "class-idx.json": false, "y.idx.npy": false, "idx3": false} {
+		if isIDX(name) != want {
+			t.Errorf("%s: %v, want %v", name, !want, want)
+		}
+	}
+}
+
+// TestSwappedPair reads images as labels: it ends at the first row, whatever the size of the array.
+func TestSwappedPair(t *testing.T) {
+	dir := t.TempDir()
+	x := write(t, dir, "images.npy", npy("<u1", "(2, 2, 2)", []byte{1, 2, 3, 4, 5, 6, 7, 8}))
+	y := write(t, dir, "y.npy", npy("<i4", "(2,)", []int32{0, 1}))
+	want := "images.npy: row 0: expected one label a row, or a 1 among zeros"
+	if _, err := Open(y+","+x, Options{}); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
 	}
 }

@@ -120,7 +120,8 @@ func tableOf(path string, r io.Reader, opt Options) (*part, []string, error) {
 		skip = c.skipLabels
 	}
 	t, err := array.ReadTable(path, opt.reader(r), array.TableOptions{Skip: skip, Column: c.label,
-		Header: c.header(), Named: func() bool { return c.named }, Hint: dropHint, Finite: true, Narrow: true,
+		Header: c.header(), Named: func() bool { return c.named },
+		Guess: func() bool { return c.guessed }, Hint: dropHint, Finite: true, Narrow: true,
 		Memory: opt.Memory})
 	if err != nil {
 		return nil, nil, err

@@ -385,7 +385,8 @@ func TestNoiseOfVectors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tr := Training{Optimiser: SGD, LR: 0.1, Schedule: layer.Constant, Epochs: 3, Batch: 10, NoiseMin: 0.2, NoiseMax: 0.5}
+		tr := Training{Optimiser: SGD, LR: 0.1, Schedule: layer.Constant, Epochs: 3, Batch: 10, NoiseMin: 0.2,
+			NoiseMax: 0.5}
 		if _, err := n.Fit(ctx, e, Rows(set, dataset.NormalizationOf(set)), tr, nil); err != nil {
 			t.Fatal(err)
 		}

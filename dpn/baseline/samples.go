@@ -57,7 +57,8 @@ func (s Samples) Len() int { return s.X.Rows }
 // Slice returns the rows [lo, hi), which share the memory of s.
 func (s Samples) Slice(lo, hi int) Samples {
 	d := s.X.Cols
-	return Samples{X: engine.View(s.X.Data[lo*d:hi*d], hi-lo, d), Labels: s.Labels[lo:hi], Norm: s.Norm, Pixels: s.Pixels}
+	s.X, s.Labels = engine.View(s.X.Data[lo*d:hi*d], hi-lo, d), s.Labels[lo:hi]
+	return s
 }
 
 // normalise applies Norm to the rows of x, in place.

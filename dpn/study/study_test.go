@@ -146,7 +146,8 @@ func TestFeaturesAreInput(t *testing.T) {
 	}
 	data := &dataset.Data{Train: set, Test: set, Classes: dataset.Numbered(3), Norm: dataset.NormalizationOf(set)}
 	for extractor, want := range map[string]int{"identity": 2, "linear": 3} {
-		c := completed(dpn.Config{Extractor: extractor, Dim: 3, Components: 3, Steps: 2, Scale: 1, Alpha: 0.1, Batch: 8})
+		c := completed(dpn.Config{Extractor: extractor, Dim: 3, Components: 3, Steps: 2, Scale: 1, Alpha: 0.1,
+			Batch: 8})
 		m := newModel(t, c, data)
 		for _, p := range m.Params() {
 			for i := range p.Data {
@@ -158,8 +159,8 @@ func TestFeaturesAreInput(t *testing.T) {
 			t.Fatal(extractor, err)
 		}
 		if m.PixelFeatures() || len(a.Layers) != 4 || a.Law.Points != want || a.LawWithLogits.Points != want+1 {
-			t.Errorf("%s: %d layers, laws of %d and %d points; want 4, %d and %d", extractor, len(a.Layers), a.Law.Points,
-				a.LawWithLogits.Points, want, want+1)
+			t.Errorf("%s: %d layers, laws of %d and %d points; want 4, %d and %d", extractor, len(a.Layers),
+				a.Law.Points, a.LawWithLogits.Points, want, want+1)
 		}
 	}
 }

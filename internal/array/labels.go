@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // LabelNames are usual names of a column of labels, the most usual first, by which a header is told from a label.
@@ -83,8 +84,25 @@ func noClass(labels []string) int {
 	return -1
 }
 
-// CheckLabels refuses labels, the column of texts, that noClass finds. The hint says how to choose another column.
+// noLabel says why a cell is no label, or returns "".
+func noLabel(text string) string {
+	switch {
+	case text == "":
+		return "an empty cell: expected a label"
+	case !utf8.ValidString(text):
+		return fmt.Sprintf("%.60q: expected a label in UTF-8", text)
+	}
+	return ""
+}
+
+// CheckLabels refuses labels, the column of texts, that noLabel or noClass finds. The hint says how to choose another
+// column.
 func (t *Table) CheckLabels(hint string) error {
+	for i, text := range t.Texts {
+		if problem := noLabel(text); problem != "" {
+			return fmt.Errorf("%s: row %d, column %s: %s (%s)", t.File, i+1, t.title(t.Column), problem, hint)
+		}
+	}
 	if i := noClass(t.Texts); i >= 0 {
 		return fmt.Errorf("%s: row %d: label %.40q in column %s: expected a class, no number with a fraction, nor NaN "+
 			"among numbers (%s)", t.File, i+1, t.Texts[i], t.title(t.Column), hint)

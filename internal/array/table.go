@@ -35,6 +35,9 @@ type TableOptions struct {
 	// Header are texts, in lower case, one of which in a cell makes the first line a header, whatever the others hold;
 	// but "y", which may be a class, only if no other cell has a fraction.
 	Header []string
+	// Guess, if set, says after Skip and Column that the texts may be no labels. Otherwise they must not be empty, and
+	// in UTF-8.
+	Guess func() bool
 	// Named, if set, says after Skip and Column that the first line is a header, whatever it holds.
 	Named  func() bool
 	Hint   string  // what to do about a column that is not numbers, for errors; empty: nothing

@@ -22,13 +22,14 @@ const (
 
 // block is some lines of a table.
 type block struct {
-	text    []byte
-	line    int // number of the first line, from 1
-	numbers []float64
-	narrow  []float32 // instead of numbers, with Narrow
-	texts   []string
-	rows    int
-	err     error
+	text     []byte
+	line     int // number of the first line, from 1
+	numbers  []float64
+	narrow   []float32 // instead of numbers, with Narrow
+	texts    []string
+	distinct int // bytes of texts that differ
+	rows     int
+	err      error
 }
 
 // read reads all lines: blocks of whole lines one after the other, which goroutines parse.
@@ -62,7 +63,7 @@ func (t *Table) read(r io.Reader) error {
 				t.parse(b)
 				b.text = nil
 				mutex.Lock()
-				kept += float64(8*len(b.numbers)+8*len(b.narrow)) + float64(16*len(b.texts))
+				kept += float64(8*len(b.numbers)+8*len(b.narrow)) + float64(16*len(b.texts)+b.distinct)
 				if b.err == nil && kept > t.options.Memory {
 					b.err = fmt.Errorf("line %d: more numbers than there is memory for: expected an NPY file", b.line)
 				}
@@ -300,12 +301,10 @@ func (t *Table) other(b *block, text []byte, column int, known map[string]string
 		if !ok {
 			s = string(c)
 			known[s] = s
+			b.distinct += len(s)
 		}
-		if s == "" {
-			return nil, false, errors.New("an empty cell: expected a label")
-		}
-		if !utf8.ValidString(s) {
-			return nil, false, fmt.Errorf("%.60q: expected a label in UTF-8", s)
+		if problem := noLabel(s); problem != "" && (t.options.Guess == nil || !t.options.Guess()) {
+			return nil, false, errors.New(problem)
 		}
 		b.texts = append(b.texts, s)
 		return rest, more, nil
