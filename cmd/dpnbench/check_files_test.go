@@ -242,7 +242,7 @@ func TestBadFileFlags(t *testing.T) {
 		{"--json -: cannot be combined with --dump", []string{"--order", "--dump", dir, "--json", "-"}},
 		{`--kernel "adam": expected matmul, sgemm, dot,`, []string{"--dump", dir, "--kernel", "adam"}},
 		{"the files say which cases", []string{"--judge", dir, "--quick"}},
-		{"--tier avx2: cannot be combined with --judge", []string{"--judge", dir, "--tier", "avx2"}},
+		{"--tier generic: cannot be combined with --judge", []string{"--judge", dir, "--tier", "generic"}},
 		{"--threads 2: cannot be combined with --dump", []string{"--dump", dir, "--kernel", "dot", "--threads", "2"}},
 		{"--threads 2: cannot be combined with --order", []string{"--order", "--threads", "2"}},
 		{"manifest.json: no such file", []string{"--judge", dir}},

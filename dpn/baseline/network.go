@@ -161,7 +161,8 @@ func (c MLP) checkResidual() error {
 // width 128 with ReLU, and a linear classifier. The seed determines its initial weights. Its
 // tensors are named as in a PyTorch nn.Sequential whose module 6 is Flatten.
 func NewCNN(shape dataset.Shape, classes int, seed uint64) (*Network, error) {
-	if !shape.IsImage() || shape.Rows < 4 || shape.Cols < 4 || shape.Len() > maxWidth {
+	pixels := float64(shape.Rows) * float64(shape.Cols) * float64(shape.Channels) // which an int may not hold
+	if !shape.IsImage() || shape.Rows < 4 || shape.Cols < 4 || pixels > maxWidth {
 		return nil, fmt.Errorf("%s of %v, expected images of at least 4 x 4 and at most %d pixels", shape.Samples(),
 			shape, maxWidth)
 	}

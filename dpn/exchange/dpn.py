@@ -232,7 +232,7 @@ class DPN(nn.Module):
 
     def save(self, path):
         """Writes a file that load and dpnbench read."""
-        config = "".join("%s = %s\n" % (k, json.dumps(v)) for k, v in self.settings.items())
+        config = "".join("%s = %s\n" % (k, json.dumps(v, ensure_ascii=False)) for k, v in self.settings.items())
         own = {"format": "dpnbench model 1", "config": config}
         for name, values in self.numbers.items():
             own[name] = ",".join(map(repr, values))

@@ -280,6 +280,9 @@ func measure(ctx context.Context, name string, in Input, o Options) (Layer, erro
 	if err != nil {
 		return Layer{}, err
 	}
+	if o.Engine == nil && (o.Draws > 0 || o.Subsets > 0 || o.Spread || o.Probe) {
+		return Layer{}, errors.New("separation: options Draws, Subsets, Spread and Probe need an Engine")
+	}
 	if o.Components == AllComponents {
 		o.Components = max(1, min(s.Width(), s.Len()-1)) // n rows minus their mean span n-1 dimensions
 	}

@@ -42,8 +42,8 @@ func Each(n, threads int, f func(i int)) {
 					failure.CompareAndSwap(nil, &Panic{v, debug.Stack()})
 				}
 			}()
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				f(i)
+			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 { // beyond n, which may be the largest int
+				f(int(i))
 			}
 			returned = true
 		})
