@@ -70,7 +70,7 @@ func (f *fitting) logits() blockLogits {
 		return f.m.logitsOf(f.val)
 	}
 	return blockLogits{f.val.Len(), func(_ context.Context, e *engine.Engine, block imageRange) (engine.Matrix, error) {
-		return f.m.Logits(e, part(f.denoisedVal, block.first, block.last)), nil
+		return f.m.Logits(e, f.denoisedVal.SliceRows(block.first, block.last)), nil
 	}}
 }
 

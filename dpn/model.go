@@ -8,7 +8,6 @@ import (
 	"dpnbench/dpn/internal/stream"
 	"dpnbench/dpn/layer"
 	"dpnbench/dpn/potential"
-	"dpnbench/engine"
 	"dpnbench/engine/ascent"
 	"dpnbench/engine/num"
 )
@@ -158,11 +157,6 @@ func (m *Model) CheckLabelled(s *dataset.Set) error {
 		return err
 	}
 	return s.CheckLabelled()
-}
-
-// part returns rows [lo, hi) of a dense matrix.
-func part(m engine.Matrix, lo, hi int) engine.Matrix {
-	return engine.View(m.Data[lo*m.Cols:hi*m.Cols], hi-lo, m.Cols)
 }
 
 // Cost is what a network takes, counted by layer.CostOf.

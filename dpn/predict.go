@@ -140,7 +140,7 @@ func (m *Model) rows(ctx context.Context, e *engine.Engine, by potential.Divisio
 		}
 	})
 	x := engine.NewMatrix(n, m.Dim())
-	copy(part(x, lo, hi).Data, own.Data)
+	copy(x.SliceRows(lo, hi).Data, own.Data)
 	return x, by.Gather(ctx, err, n, mpi.Bytes(x.Data))
 }
 
@@ -167,15 +167,15 @@ func (m *Model) blocks(ctx context.Context, e *engine.Engine, in Input, images i
 			return out, err
 		}
 		hi := min(lo+evalRows, n)
-		xb, yb := part(x, 0, hi-lo), part(out, lo, hi)
+		xb, yb := x.SliceRows(0, hi-lo), out.SliceRows(lo, hi)
 		for b := range xb.Rows {
 			at[b] = int32(images.first + lo + b)
 		}
 		in(e, xb, at[:xb.Rows])
 		for a := 0; a < hi-lo; a += extractRows {
 			b := min(a+extractRows, hi-lo)
-			f := m.extractor.Forward(e, &tape, part(xb, a, b), layer.Evaluation)
-			copy(part(yb, a, b).Data, f.Data)
+			f := m.extractor.Forward(e, &tape, xb.SliceRows(a, b), layer.Evaluation)
+			copy(yb.SliceRows(a, b).Data, f.Data)
 		}
 		if steps > 0 { // what is known of the last ascent stays
 			if err := m.potential.AscendUntil(ctx, e, yb, steps); err != nil {

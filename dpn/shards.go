@@ -233,7 +233,7 @@ func (s *Trainer) jointSum(pieces span, all rows) (f figures) {
 		return figures{}
 	}
 	clean, x := s.climb(all.part(first, first+s.cuts[n], 0))
-	v := part(s.v, 0, x.Rows)
+	v := s.v.SliceRows(0, x.Rows)
 	piece := func(i int) (r rows, lo, hi int) {
 		lo, hi = s.cuts[i], s.cuts[i+1]
 		return all.part(first+lo, first+hi, lo), lo, hi
@@ -243,7 +243,7 @@ func (s *Trainer) jointSum(pieces span, all rows) (f figures) {
 		s.tally.Reset()
 		loss := 0.0
 		if r, lo, hi := piece(i); lo < hi {
-			loss = s.losses(r, part(x, lo, hi), part(v, lo, hi), clean)
+			loss = s.losses(r, x.SliceRows(lo, hi), v.SliceRows(lo, hi), clean)
 		}
 		s.figures = append(s.figures, figures{loss: loss, sums: s.tally.Sums})
 	}
@@ -268,8 +268,8 @@ func (s *Trainer) jointSum(pieces span, all rows) (f figures) {
 				p.Gradients(e)
 			}
 			s.profile.enter(PhaseHead)
-			s.m.head.Backward(e, engine.Matrix{}, part(x, lo, hi), part(s.y, lo, hi), part(s.dy, lo, hi))
-			s.m.extractor.BackwardRows(e, &s.tape, lo, hi, engine.Matrix{}, part(v, lo, hi))
+			s.m.head.Backward(e, engine.Matrix{}, x.SliceRows(lo, hi), s.y.SliceRows(lo, hi), s.dy.SliceRows(lo, hi))
+			s.m.extractor.BackwardRows(e, &s.tape, lo, hi, engine.Matrix{}, v.SliceRows(lo, hi))
 		}
 		s.profile.enter(PhasePieces)
 		f = tree.add(e, i, n, g)

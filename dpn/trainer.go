@@ -186,7 +186,7 @@ func (s *Trainer) gradientsOf(r rows) float64 {
 	switch {
 	case s.denoised.Data != nil:
 		s.profile.enter(PhaseRead)
-		f := part(s.f, 0, len(r.at))
+		f := s.f.SliceRows(0, len(r.at))
 		for b, i := range r.at {
 			copy(f.Row(b), s.denoised.Row(int(i)))
 		}
@@ -205,7 +205,7 @@ func (s *Trainer) gradientsOf(r rows) float64 {
 func (s *Trainer) exact(r rows) float64 {
 	m, e := s.m, s.e
 	clean, x := s.climb(r)
-	v := part(s.v, 0, len(r.at))
+	v := s.v.SliceRows(0, len(r.at))
 	loss := s.losses(r, x, v, clean)
 	s.profile.enter(PhaseAscentBackward)
 	m.potential.Backward(e, &s.path, v) // v becomes dL/dx_0
@@ -247,7 +247,7 @@ func (s *Trainer) densities(r rows) (loss float64) {
 		return 0
 	}
 	s.profile.enter(PhaseDensity)
-	x := part(s.path.XAt(0), r.memory, r.memory+len(r.at))
+	x := s.path.XAt(0).SliceRows(r.memory, r.memory+len(r.at))
 	if s.likelihood != nil {
 		s.nll = s.likelihood.Loss(s.e, x, r.Piece)
 		loss += float64(s.m.Config.NLL * s.nll)
@@ -264,11 +264,11 @@ func (s *Trainer) noisy(r rows) int { return min(max(s.noise.Rows(r.Of)-r.First,
 
 // features returns the features of rows, with their noise.
 func (s *Trainer) features(r rows) engine.Matrix {
-	x, f := part(s.x, 0, len(r.at)), part(s.f, 0, len(r.at))
+	x, f := s.x.SliceRows(0, len(r.at)), s.f.SliceRows(0, len(r.at))
 	n := s.noisy(r)
 	s.profile.enter(PhaseRead)
 	if n > 0 {
-		noisy, clean := part(x, 0, n), s.levels
+		noisy, clean := x.SliceRows(0, n), s.levels
 		if s.noise.Unclamped {
 			clean = s.input
 		}
@@ -280,7 +280,7 @@ func (s *Trainer) features(r rows) engine.Matrix {
 			s.input.finish(s.e, noisy)
 		}
 	}
-	s.input.into(s.e, part(x, n, len(r.at)), r.set, r.at[n:])
+	s.input.into(s.e, x.SliceRows(n, len(r.at)), r.set, r.at[n:])
 	for _, d := range s.dropouts {
 		d.SetPass(uint64(s.updates))
 		d.SetRow(r.First)
@@ -297,7 +297,7 @@ func (s *Trainer) cleanFeatures(r rows) engine.Matrix {
 	if s.m.Config.Denoising == 0 || n == 0 {
 		return engine.Matrix{}
 	}
-	x, clean := part(s.x, 0, n), part(s.clean, 0, n)
+	x, clean := s.x.SliceRows(0, n), s.clean.SliceRows(0, n)
 	s.profile.enter(PhaseRead)
 	s.input.into(s.e, x, r.set, r.at[:n])
 	copy(clean.Data, s.m.extractor.Forward(s.e, &s.cleanTape, x, layer.Evaluation).Data)
@@ -310,7 +310,7 @@ func (s *Trainer) classify(xn, v engine.Matrix, r rows) float64 {
 	s.profile.enter(PhaseHead)
 	n := xn.Rows
 	s.profile.classified(n)
-	y, dy := part(s.y, r.memory, r.memory+n), part(s.dy, r.memory, r.memory+n)
+	y, dy := s.y.SliceRows(r.memory, r.memory+n), s.dy.SliceRows(r.memory, r.memory+n)
 	labels := s.labels[:n]
 	for b, i := range r.at {
 		labels[b] = r.set.Labels[i]
@@ -340,7 +340,7 @@ func (s *Trainer) denoise(v, xn, clean engine.Matrix, r rows) float64 {
 	if len(clean.Data) == 0 || n == 0 {
 		return 0
 	}
-	clean = part(clean, r.memory, r.memory+n)
+	clean = clean.SliceRows(r.memory, r.memory+n)
 	weight := s.m.Config.Denoising / float64(s.noise.Rows(r.Of)*clean.Cols)
 	slope, sum := float32(2*weight), 0.0
 	for j, c := range clean.Data {

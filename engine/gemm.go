@@ -186,8 +186,8 @@ func (j *gemmJob) run(worker, task int) {
 		j.packAndMultiply(worker, p0, p1)
 		return
 	}
-	p := product{e: j.e, arena: &j.e.scratch[worker], c: j.c.Slice(r0, r1, 0, j.c.Cols), acc: j.acc}
-	p.multiply(j.a.Slice(r0, r1, 0, j.a.Cols), &j.b, p0, p1)
+	p := product{e: j.e, arena: &j.e.scratch[worker], c: j.c.SliceRows(r0, r1), acc: j.acc}
+	p.multiply(j.a.SliceRows(r0, r1), &j.b, p0, p1)
 }
 
 // packAndMultiply packs a few panels of B at a time, so that it reads long runs of its rows, and
@@ -231,7 +231,7 @@ type product struct {
 // rows returns the product for rows [i0, i1) of C.
 func (p *product) rows(i0, i1 int) product {
 	q := *p
-	q.c = p.c.Slice(i0, i1, 0, p.c.Cols)
+	q.c = p.c.SliceRows(i0, i1)
 	return q
 }
 
@@ -331,9 +331,9 @@ func (p *product) panel(a *blockA, b *operand, j int, last []float32) {
 	c := p.c.Slice(0, a.rows, j0, p.c.Cols)
 	if tiles := a.tiles(kern); len(last) > 0 && tiles > 1 {
 		first, second := a.sliceTiles(kern, 0, tiles/2), a.sliceTiles(kern, tiles/2, tiles)
-		p.e.multiplyTile(p.arena, c.Slice(0, first.rows, 0, c.Cols), &first, bp, p.acc)
+		p.e.multiplyTile(p.arena, c.SliceRows(0, first.rows), &first, bp, p.acc)
 		bp.next = last
-		p.e.multiplyTile(p.arena, c.Slice(first.rows, a.rows, 0, c.Cols), &second, bp, p.acc)
+		p.e.multiplyTile(p.arena, c.SliceRows(first.rows, a.rows), &second, bp, p.acc)
 	} else {
 		p.e.multiplyTile(p.arena, c, a, bp, p.acc)
 	}
@@ -429,7 +429,7 @@ func (w *Worker) MatMul(c, a, b Matrix, acc bool) {
 	for ib := range mb { // as many rows as the caches hold, so that no call is long
 		i0, i1 := Part(c.Rows, mb, ib)
 		j := gemmJob{
-			e: w.e, c: c.Slice(i0, i1, 0, c.Cols), a: a.Slice(i0, i1, 0, a.Cols),
+			e: w.e, c: c.SliceRows(i0, i1), a: a.SliceRows(i0, i1),
 			b: operand{direct: b}, acc: acc,
 		}
 		j.packAndMultiply(w.index, 0, panels)

@@ -40,6 +40,15 @@ func (m Matrix) Slice(r0, r1, c0, c1 int) Matrix {
 	return s
 }
 
+// SliceRows returns rows [r0, r1), which share the data. Data ends with them.
+func (m Matrix) SliceRows(r0, r1 int) Matrix {
+	s := m.Slice(r0, r1, 0, m.Cols)
+	if s.Data != nil {
+		s.Data = s.Data[:(s.Rows-1)*s.RS+(s.Cols-1)*s.CS+1]
+	}
+	return s
+}
+
 // Row returns row i of a matrix with CS 1 or at most one column. Without columns it returns nil.
 func (m Matrix) Row(i int) []float32 {
 	if m.Cols == 0 {

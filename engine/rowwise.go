@@ -71,12 +71,12 @@ func (j *rowwiseJob) run(worker, task int) {
 		r1 := min(r0+atOnce, end)
 		switch j.op {
 		case opRowDots:
-			x, y := j.x.Slice(r0, r1, 0, j.x.Cols), j.y.Slice(r0, r1, 0, j.y.Cols)
+			x, y := j.x.SliceRows(r0, r1), j.y.SliceRows(r0, r1)
 			j.e.kern.dotRows(j.out[r0:r1], x.Data, x.RS, y.Data, y.RS, x.Cols)
 		case opSquaredDistances:
 			j.distances(worker, r0, r1)
 		case opWeightedSquares:
-			x := j.x.Slice(r0, r1, 0, j.x.Cols)
+			x := j.x.SliceRows(r0, r1)
 			j.e.kern.quadRows(j.out[r0:r1], x.Data, x.RS, j.y.Data, j.w)
 		case opLayerNorm:
 			j.normalise(r0, r1)
@@ -158,7 +158,7 @@ func (e *Engine) SquaredDistances(dst, x, centres Matrix) {
 }
 
 func (j *rowwiseJob) distances(worker, r0, r1 int) {
-	x := j.x.Slice(r0, r1, 0, j.x.Cols)
+	x := j.x.SliceRows(r0, r1)
 	d := j.e.scratch[worker].floats(slotS, r1-r0)
 	for c := range j.y.Rows {
 		j.e.kern.sqdistRows(d, x.Data, x.RS, j.y.Row(c))

@@ -46,7 +46,7 @@ const (
 func runLangevin(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set,
 	x engine.Matrix) (*Langevin, error) {
 	n := min(langevinChains, x.Rows)
-	start := x.Slice(0, n, 0, x.Cols)
+	start := x.SliceRows(0, n)
 	ascent, err := m.Denoised(ctx, e, s.Slice(0, n))
 	if err != nil {
 		return nil, err

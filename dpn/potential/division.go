@@ -60,5 +60,5 @@ func gatherParams(ctx context.Context, by Division, err error, k int, list ...*P
 // ownRows returns the rows of x that this rank computes, and the number of the first one.
 func ownRows(by Division, x engine.Matrix) (own engine.Matrix, first int) {
 	lo, hi := by.Own(x.Rows)
-	return part(x, lo, hi), lo
+	return x.SliceRows(lo, hi), lo
 }

@@ -254,7 +254,7 @@ func (f *em) expect() (float64, error) {
 	n := f.x.Rows
 	for lo := 0; lo < f.own.Rows && f.ctx.Err() == nil; lo += BlockRows {
 		hi := min(lo+BlockRows, f.own.Rows)
-		mixture.Potential(f.e, part(f.own, lo, hi), f.phi[lo:hi], f.r.Slice(0, f.p.K, f.first+lo, f.first+hi))
+		mixture.Potential(f.e, f.own.SliceRows(lo, hi), f.phi[lo:hi], f.r.Slice(0, f.p.K, f.first+lo, f.first+hi))
 	}
 	sum, err := f.by.Sum(f.ctx, nil, n, 1, func(_, lo, hi int, sum []float64) {
 		for _, v := range f.phi[lo-f.first : hi-f.first] {
@@ -393,7 +393,7 @@ func (f *em) blocks(i int, scratch []float32, do func(y engine.Matrix)) {
 		}
 	}
 	if n > 0 {
-		do(part(y, 0, n))
+		do(y.SliceRows(0, n))
 	}
 }
 

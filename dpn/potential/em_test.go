@@ -433,12 +433,12 @@ func TestEMRefuses(t *testing.T) {
 		"ridge NaN":       {x, nil, EMOptions{Iterations: 1, Ridge: math.NaN()}},
 		"tolerance below": {x, nil, EMOptions{Iterations: 1, Ridge: 1e-3, Tolerance: -1}},
 	} {
-		p := started(emSettings(FormFull), part(x, 0, 2))
+		p := started(emSettings(FormFull), x.SliceRows(0, 2))
 		if _, err := p.EM(context.Background(), e, c.x, c.clusters, c.opt); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	p := started(emSettings(FormFull), part(x, 0, 2))
+	p := started(emSettings(FormFull), x.SliceRows(0, 2))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := p.EM(ctx, e, x, nil, good); err == nil {

@@ -68,7 +68,7 @@ func orthonormalise(w *engine.Worker, u engine.Matrix) {
 	for a := range u.Rows {
 		row := u.Row(a)
 		w.Scale(row, 1/float32(math.Sqrt(float64(w.ShortDot(row, row)))), row)
-		below := u.Slice(a+1, u.Rows, 0, u.Cols)
+		below := u.SliceRows(a+1, u.Rows)
 		w.RowDots(dots[:below.Rows], below, engine.Matrix{Data: row, Rows: below.Rows, Cols: u.Cols, CS: 1})
 		for b := range below.Rows {
 			w.Axpy(-dots[b], row, below.Row(b))
@@ -181,7 +181,7 @@ func (f *flatForm) maximise(m *em) error {
 			clear(sum)
 			var trace float64
 			m.blocks(i, y, func(y engine.Matrix) {
-				t := part(along, 0, y.Rows)
+				t := along.SliceRows(0, y.Rows)
 				m.e.MatMul(t, y, u.T(), false)
 				m.e.MatMul(product, t.T(), y, false)
 				for j, v := range product.Data {

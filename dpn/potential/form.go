@@ -185,8 +185,3 @@ func mirror(p []float64, d int) {
 		}
 	}
 }
-
-// part returns rows [lo, hi) of a dense matrix.
-func part(m engine.Matrix, lo, hi int) engine.Matrix {
-	return engine.View(m.Data[lo*m.Cols:hi*m.Cols], hi-lo, m.Cols)
-}

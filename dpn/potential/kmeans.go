@@ -214,7 +214,7 @@ func (l *lloyd) assign(before []int32) error {
 			inertia += float64(l.dist.At(i, int(c)))
 			counts[c]++
 		}
-		sumByCentre(l.e, sum[:size], part(l.own, lo, hi), l.to[lo:hi], counts)
+		sumByCentre(l.e, sum[:size], l.own.SliceRows(lo, hi), l.to[lo:hi], counts)
 		for c, n := range counts {
 			sum[size+c] = float64(n)
 		}

@@ -157,7 +157,7 @@ func TestLangevinIsTheSame(t *testing.T) {
 					t.Errorf("%s, adjusted %v, %v, %d threads: hash %#x, expected %#x", c.form, c.adjusted, tier.Tier,
 						threads, got, c.want)
 				}
-				some, err := p.Langevin(ctx, e, part(start, 0, 4), opt)
+				some, err := p.Langevin(ctx, e, start.SliceRows(0, 4), opt)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -259,7 +259,7 @@ func TestTemperature(t *testing.T) {
 		}
 		checkMoments(t, fmt.Sprintf("temperature %v, exact", temperature), columns(draws.X), n, []float64{mean},
 			[]float64{variance})
-		chains, err := p.Langevin(ctx, e, part(draws.X, 0, 200),
+		chains, err := p.Langevin(ctx, e, draws.X.SliceRows(0, 200),
 			LangevinOptions{Adjusted: true, Steps: 400, StepSize: 0.7, Temperature: temperature, Seed: 2})
 		if err != nil {
 			t.Fatal(err)

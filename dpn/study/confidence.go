@@ -111,7 +111,7 @@ func confidence(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.
 		if err := m.Potential().AscendUntil(ctx, e, last, m.Config.Steps); err != nil {
 			return nil, err
 		}
-		logits := c.Logits.Slice(lo, hi, 0, c.Logits.Cols)
+		logits := c.Logits.SliceRows(lo, hi)
 		copy(logits.Data, m.Logits(e, last).Data)
 		if err := m.CheckOutput(logits, "logit", m.Shape.Sample(), lo); err != nil {
 			return nil, err

@@ -380,7 +380,7 @@ func meanEntropy(ctx context.Context, e *engine.Engine, m *dpn.Model, x engine.M
 		}
 		rows := min(potential.BlockRows, x.Rows-lo)
 		r := engine.NewMatrix(m.Potential().K, rows)
-		m.Potential().Evaluate(e, x.Slice(lo, lo+rows, 0, x.Cols), phi[:rows], r)
+		m.Potential().Evaluate(e, x.SliceRows(lo, lo+rows), phi[:rows], r)
 		for b := range rows {
 			if h := potential.Entropy(r, b); steps[lo+b] != HasDiverged && h == h {
 				sum += h

@@ -45,7 +45,7 @@ func KeptNeighbours(ctx context.Context, e *engine.Engine, a, b engine.Matrix, k
 // nearest returns the k nearest other rows of rows lo to hi-1 of x.
 func nearest(ctx context.Context, e *engine.Engine, x engine.Matrix, lo, hi, k int) ([][]int32, error) {
 	distances := engine.NewMatrix(hi-lo, x.Rows)
-	e.SquaredDistances(distances, part(x, lo, hi), x)
+	e.SquaredDistances(distances, x.SliceRows(lo, hi), x)
 	out := make([][]int32, hi-lo)
 	err := parallel.ForEach(ctx, hi-lo, e.Threads(), func(b int) error {
 		row := distances.Row(b)
@@ -70,6 +70,3 @@ func nearest(ctx context.Context, e *engine.Engine, x engine.Matrix, lo, hi, k i
 	})
 	return out, err
 }
-
-// part returns rows lo to hi-1 of x.
-func part(x engine.Matrix, lo, hi int) engine.Matrix { return x.Slice(lo, hi, 0, x.Cols) }

@@ -233,7 +233,7 @@ func (j *ascentJob) mixture(worker *engine.Worker, b *stepBlock, b0, b1 int) boo
 
 // move moves the rows [b0, b1) of a block uphill, for precisions that are matrices.
 func (j *ascentJob) move(worker *engine.Worker, b *stepBlock, b0, b1 int) {
-	worker.Step(b.x.Slice(b0, b1, 0, b.x.Cols), &engine.GradientStep{
+	worker.Step(b.x.SliceRows(b0, b1), &engine.GradientStep{
 		Alpha: j.alpha, R: b.q[b0:], RS: b.qs, G: b.g[b0*b.gr:], GS: b.gs, GR: b.gr, Comps: j.m.K,
 		Memory: worker.Scratch(slotGradient, b.x.Cols),
 	})

@@ -464,7 +464,7 @@ func (l *lowRank) combineRow(worker *engine.Worker, list []int32, by, sum, weigh
 // combineRows is combine of the rows [b0, b1), by products.
 func (l *lowRank) combineRows(worker *engine.Worker, left, sum, weights engine.Matrix, b0, b1 int) {
 	d, kr := l.m.D, l.m.K*l.r
-	all, last := left.Slice(b0, b1, 0, left.Cols), left.Slice(b0, b1, kr, left.Cols)
+	all, last := left.SliceRows(b0, b1), left.Slice(b0, b1, kr, left.Cols)
 	if l.combined {
 		if sum.Data != nil {
 			worker.MatMulPacked(sum.Slice(b0, b1, 0, d), all, &l.back, false, nil)

@@ -78,7 +78,7 @@ func (l *lowRank) factorNorms(worker *engine.Worker, f engine.Matrix) (squares, 
 		if l.sign > 0 {
 			right = p + 1
 		}
-		worker.RowDots(dots.Row(p)[p:right], f.Slice(p, right, 0, f.Cols), repeated(f.Row(p), right-p))
+		worker.RowDots(dots.Row(p)[p:right], f.SliceRows(p, right), repeated(f.Row(p), right-p))
 		squares += float64(dots.At(p, p))
 	}
 	for p := 0; p < r && l.sign < 0; p++ {

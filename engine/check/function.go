@@ -341,7 +341,7 @@ func (p *problem) rowByRow(m *memory, rows int) ([]float32, error) {
 		for _, x := range p.operands {
 			one := x.Matrix
 			if x.rows {
-				one = x.Slice(i, i+1, 0, x.Cols)
+				one = x.SliceRows(i, i+1)
 			}
 			part = append(part, one)
 		}

@@ -22,7 +22,7 @@ func packedProduct(e *engine.Engine, c, a, b engine.Matrix, acc bool) {
 // workerProduct computes some rows of the product on each thread.
 func workerProduct(e *engine.Engine, c, a, b engine.Matrix, acc bool) {
 	e.Parallel(c.Rows, 0, 0, func(w *engine.Worker, lo, hi int) {
-		w.MatMul(c.Slice(lo, hi, 0, c.Cols), a.Slice(lo, hi, 0, a.Cols), b, acc)
+		w.MatMul(c.SliceRows(lo, hi), a.SliceRows(lo, hi), b, acc)
 	})
 }
 
