@@ -160,7 +160,7 @@ func judgeAccuracies(t *Table1, what string, accuracy func(Classified) float64) 
 	zero, ten, thirty := classifiedOver(t, 0, accuracy), classifiedOver(t, 1, accuracy), classifiedOver(t, 3, accuracy)
 	// Twice the standard error of the difference of two shares of the test images counts as none.
 	p := float64(zero.Median) / 100
-	error95 := separation.Float(100 * normal95 * math.Sqrt(2*p*(1-p)/float64(max(t.Images, 1))))
+	error95 := separation.Float(100 * stat.Normal95 * math.Sqrt(2*p*(1-p)/float64(max(t.Images, 1))))
 	against := func(s Spread) string {
 		if d := s.Median - zero.Median; d <= error95 && -d <= error95 {
 			return level

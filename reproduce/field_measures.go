@@ -107,14 +107,11 @@ func (w *fieldWork) gain(ctx context.Context, c dataset.Corruption) (*NoiseGain,
 		}
 	}
 	s := spread(ahead)
-	half := normal95 * s.Std / separation.Float(math.Sqrt(float64(s.Seeds)))
+	half := stat.Normal95 * s.Std / separation.Float(math.Sqrt(float64(s.Seeds)))
 	g.After, g.OnePass, g.CI = spread(after).Mean, s.Mean, []separation.Float{s.Mean - half, s.Mean + half}
 	g.levels(w.s, many)
 	return g, nil
 }
-
-// normal95 is the normal quantile of 0.975.
-const normal95 = 1.96
 
 // levels sets Ink and Background.
 func (g *NoiseGain) levels(s *dataset.Set, d *study.Denoised) {

@@ -421,7 +421,7 @@ func TestSaysWhenTheDiskIsToBlame(t *testing.T) {
 	}
 }
 
-// TestMNISTIsPinned checks that sizes and hashes of MNIST's files are fixed, and that LoadIDX looks
+// TestMNISTIsPinned checks that sizes and hashes of MNIST's files are fixed, and that Open looks
 // for them by these names.
 func TestMNISTIsPinned(t *testing.T) {
 	for _, name := range source.Named() {
@@ -446,7 +446,7 @@ func TestMNISTIsPinned(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Labels of no bytes are complained about once a split's two files are found.
-		_, err := source.LoadIDX(dir, source.Options{TestOnly: i >= 2})
+		_, err := source.Open(dir, source.Options{TestOnly: i >= 2})
 		if missing, half := errors.Is(err, fs.ErrNotExist), i%2 == 0; missing != half {
 			t.Errorf("%d of MNIST's files, all empty: error %v", i+1, err)
 		}

@@ -35,8 +35,8 @@ func TestArchiveFolders(t *testing.T) {
 		if got := InputFiles(dir); !slices.Equal(got, want) {
 			t.Errorf("%s: files %v, want %v", kind, got, want)
 		}
-		if _, err := LoadIDX(dir, Options{}); kind == "empty" &&
-			(err == nil || !strings.Contains(err.Error(), "is a folder without that file")) {
+		if _, err := Open(dir, Options{}); kind == "empty" &&
+			(err == nil || !strings.Contains(err.Error(), "expected IDX")) {
 			t.Errorf("%s: error %v", kind, err)
 		}
 	}

@@ -76,18 +76,13 @@ func loadIDX(path string, rank, n int, opt Options) (*idxFile, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return readWithin(path, opt.reader(f), size, rank, n, opt)
+	return readIDX(path, opt.reader(f), size, rank, n, opt)
 }
 
 // readIDX reads size bytes from r; name is for errors. All of r is checked, including what is
 // not kept. Memory stays within a small multiple of what r really holds, whatever its header
-// says.
-func readIDX(name string, r io.Reader, size int64, rank, n int) (*idxFile, error) {
-	return readWithin(name, r, size, rank, n, Options{})
-}
-
-// readWithin is readIDX with opt.Memory as a limit.
-func readWithin(name string, r io.Reader, size int64, rank, n int, opt Options) (*idxFile, error) {
+// says, and within opt.Memory.
+func readIDX(name string, r io.Reader, size int64, rank, n int, opt Options) (*idxFile, error) {
 	in, err := openIDX(name, r, size)
 	if err != nil {
 		return nil, err

@@ -53,7 +53,7 @@ func TestReadIDX(t *testing.T) {
 	plain := idxBytes(data, 5, 3, 4)
 	for name, file := range map[string][]byte{"plain": plain, "gzip": gzipped(t, plain)} {
 		for _, n := range []int{0, 1, 4, 5, 6} {
-			f, err := readIDX(name, bytes.NewReader(file), int64(len(file)), 3, n)
+			f, err := readIDX(name, bytes.NewReader(file), int64(len(file)), 3, n, Options{})
 			if err != nil {
 				t.Errorf("%s, first %d: %v", name, n, err)
 				continue
@@ -73,7 +73,7 @@ func TestReadIDX(t *testing.T) {
 func TestReadIDXInSteps(t *testing.T) {
 	data := counting(5*firstRead + 17) // grows several times
 	file := gzipped(t, idxBytes(data, uint32(len(data))))
-	f, err := readIDX("labels", bytes.NewReader(file), int64(len(file)), 1, 0)
+	f, err := readIDX("labels", bytes.NewReader(file), int64(len(file)), 1, 0, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestReadIDXErrors(t *testing.T) {
 		"gzip: header too short":   {gzipped(t, good[:7]), 7, "within the header"},
 		"gzip: lies about content": {gzipped(t, idxBytes(counting(64), 1<<10, 1<<10, 1<<10)), 4, "cannot hold"},
 	} {
-		f, err := readIDX("some/file", bytes.NewReader(c.file), int64(len(c.file)), 3, 0)
+		f, err := readIDX("some/file", bytes.NewReader(c.file), int64(len(c.file)), 3, 0, Options{})
 		var bad *FormatError
 		if !errors.As(err, &bad) {
 			t.Errorf("%s: got %v and %v, want a *FormatError", name, f, err)
@@ -133,12 +133,12 @@ func TestReadIDXErrors(t *testing.T) {
 			t.Errorf("%s: message %q, want one line from the file's name on with %q", name, msg, c.want)
 		}
 	}
-	_, err := readIDX("f", bytes.NewReader(bigZip[:len(bigZip)/2]), int64(len(bigZip)/2), 3, 0)
+	_, err := readIDX("f", bytes.NewReader(bigZip[:len(bigZip)/2]), int64(len(bigZip)/2), 3, 0, Options{})
 	if !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("truncated gzip: %v does not wrap io.ErrUnexpectedEOF", err)
 	}
 	// What is not kept is checked, too.
-	if _, err := readIDX("f", bytes.NewReader(bigZip[:len(bigZip)/2]), int64(len(bigZip)/2), 3, 1); err == nil {
+	if _, err := readIDX("f", bytes.NewReader(bigZip[:len(bigZip)/2]), int64(len(bigZip)/2), 3, 1, Options{}); err == nil {
 		t.Error("a truncated gzip is accepted when only its first image is wanted")
 	}
 }
@@ -156,7 +156,7 @@ func TestReadIDXDoesNotTrustItsHeader(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err := readIDX(name, bytes.NewReader(file), int64(len(file)), 1, 0)
+		_, err := readIDX(name, bytes.NewReader(file), int64(len(file)), 1, 0, Options{})
 		runtime.ReadMemStats(&after)
 		if err == nil {
 			t.Errorf("%s: a header that lies is accepted", name)
@@ -168,7 +168,7 @@ func TestReadIDXDoesNotTrustItsHeader(t *testing.T) {
 	}
 }
 
-func TestLoadIDXFileMustBeRegular(t *testing.T) {
+func TestIDXFileMustBeRegular(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, trainLabels), 0o755); err != nil {
 		t.Fatal(err)
@@ -197,7 +197,7 @@ func FuzzReadIDX(f *testing.F) {
 		var got *idxFile
 		var err error
 		fuzzlimit.Check(t, 4*maxDeflate*len(file)+1<<20, func() {
-			got, err = readIDX("f", bytes.NewReader(file), int64(len(file)), rank, n)
+			got, err = readIDX("f", bytes.NewReader(file), int64(len(file)), rank, n, Options{})
 		})
 		if err != nil {
 			var bad *FormatError

@@ -4,12 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
-
-	"dpnbench/dataset"
 )
 
 // The four files of an IDX folder, by MNIST's names.
@@ -86,45 +83,17 @@ func FetchedFiles() []string {
 	return names
 }
 
-// LoadIDX reads a folder with MNIST's file names, or others like them that say which file has the images and labels
-// of which split. Files are in IDX format, perhaps compressed by gzip (detected by content), and the name
-// "train-images.idx3-ubyte" is accepted for "train-images-idx3-ubyte". Sizes in opt keep the
-// first images of each split; asking for more than there are gives a *SizeError. A file with
-// invalid content gives a *FormatError. With opt.TestOnly the training files are not read and
-// may be missing.
-func LoadIDX(dir string, opt Options) (*dataset.Data, error) {
-	if err := opt.check(math.MaxInt32); err != nil {
-		return nil, err
-	}
-	of, err := idxRoles(dir, opt)
-	if err != nil {
-		return nil, err
-	}
-	c, err := readIDXFiles(filepath.Clean(dir), of, opt)
-	if err != nil {
-		return nil, err
-	}
-	return c.data(opt)
-}
-
-// idxRoles returns the IDX files that opt needs of a folder. Of MNIST's files none may be missing.
+// idxRoles returns the IDX files that opt needs of a folder, with MNIST's names or others like them that say which file
+// has the images and labels of which split. Of MNIST's files none may be missing.
 func idxRoles(dir string, opt Options) (map[role]string, error) {
 	first := trainImages
 	if _, missing := findIDX(dir, testImages); opt.TestOnly && opt.TestShare == 0 && (missing == nil || !opt.AnySplit) {
 		first = testImages
 	}
-	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return nil, fmt.Errorf("%s is not a folder: expected one that holds %s and its companions", dir, first)
-	}
 	if !holdsIDX(dir) {
 		if of, err := filesOf(dir, isIDX); !errors.Is(err, fs.ErrNotExist) {
 			return of, err
 		}
-	}
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("folder %s, expected to hold %s and its companions: %w", dir, first, fs.ErrNotExist)
-	} else if err != nil {
-		return nil, err
 	}
 	skip := ""
 	if opt.either {

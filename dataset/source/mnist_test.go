@@ -42,9 +42,9 @@ func equal(a, b *dataset.Set) bool {
 	return a.Shape == b.Shape && slices.Equal(a.Labels, b.Labels) && bytes.Equal(a.Pixels, b.Pixels)
 }
 
-func TestLoadIDXFolder(t *testing.T) {
+func TestOpenIDXFolder(t *testing.T) {
 	dir := folder(t, nil)
-	d, err := LoadIDX(dir+"/", Options{})
+	d, err := Open(dir+"/", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,14 +57,14 @@ func TestLoadIDXFolder(t *testing.T) {
 		!slices.Equal(d.Test.Labels, []uint16{5, 6, 7, 8}) {
 		t.Error("the content is not what was written")
 	}
-	part, err := LoadIDX(dir, Options{TrainSize: 4, TestSize: 1})
+	part, err := Open(dir, Options{TrainSize: 4, TestSize: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !equal(part.Train, d.Train.Slice(0, 4)) || !equal(part.Test, d.Test.Slice(0, 1)) {
 		t.Error("sizes of 4 and 1 do not give the first images")
 	}
-	only, err := LoadIDX(folder(t, map[string][]byte{trainImages: nil, trainLabels: []byte("not read")}),
+	only, err := Open(folder(t, map[string][]byte{trainImages: nil, trainLabels: []byte("not read")}),
 		Options{TestOnly: true})
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestLoadIDXFolder(t *testing.T) {
 	}
 }
 
-func TestLoadIDXNames(t *testing.T) {
+func TestIDXNames(t *testing.T) {
 	images, labels := idxBytes(counting(4*2*3), 4, 2, 3), idxBytes([]byte{5, 6, 7, 8}, 4)
 	for name, change := range map[string]map[string][]byte{
 		"gzip":                 {testImages: nil, testImages + ".gz": gzipped(t, images)},
@@ -84,7 +84,7 @@ func TestLoadIDXNames(t *testing.T) {
 		"dotted gzip":          {testImages: nil, "t10k-images.idx3-ubyte.gz": gzipped(t, images)},
 		"plain wins over gzip": {testLabels + ".gz": []byte("not looked at")},
 	} {
-		d, err := LoadIDX(folder(t, change), Options{})
+		d, err := Open(folder(t, change), Options{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if !bytes.Equal(d.Test.Pixels, counting(24)) || !slices.Equal(d.Test.Labels, []uint16{5, 6, 7, 8}) {
@@ -93,10 +93,10 @@ func TestLoadIDXNames(t *testing.T) {
 	}
 }
 
-// TestLoadIDXClasses reads folders of one to 256 classes: the labels say how many.
-func TestLoadIDXClasses(t *testing.T) {
+// TestIDXClasses reads folders of one to 256 classes: the labels say how many.
+func TestIDXClasses(t *testing.T) {
 	for _, n := range []int{1, 3, 11, 256} {
-		d, err := LoadIDX(folder(t, map[string][]byte{trainLabels: idxBytes([]byte{0, 0, 0, 0, 0, byte(n - 1)}, 6),
+		d, err := Open(folder(t, map[string][]byte{trainLabels: idxBytes([]byte{0, 0, 0, 0, 0, byte(n - 1)}, 6),
 			testLabels: idxBytes(make([]byte, 4), 4)}), Options{TrainSize: 2})
 		if err != nil {
 			t.Fatal(err)
@@ -107,16 +107,14 @@ func TestLoadIDXClasses(t *testing.T) {
 	}
 }
 
-func TestLoadIDXErrors(t *testing.T) {
-	file := filepath.Join(folder(t, nil), trainLabels)
+func TestIDXErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		dir     string
 		opt     Options
 		want    []string // parts of the message
 		missing bool     // errors.Is(err, fs.ErrNotExist)
 	}{
-		"no folder": {dir: "/no/such/folder", want: []string{"/no/such/folder", trainImages}, missing: true},
-		"a file":    {dir: file, want: []string{file, "not a folder"}},
+		"no folder": {dir: "/no/such/folder", want: []string{"no file or folder /no/such/folder"}, missing: true},
 		"no labels": {dir: folder(t, map[string][]byte{trainLabels: nil}), want: []string{trainLabels},
 			missing: true},
 		"no test images": {dir: folder(t, map[string][]byte{testImages: nil}), want: []string{testImages},
@@ -140,7 +138,7 @@ func TestLoadIDXErrors(t *testing.T) {
 			idxBytes(counting(24), 4, 2, 3))[:30]}), want: []string{testImages, "offset"}},
 		"unreadable folder": {dir: "no\x00folder", want: []string{"no\x00folder", "invalid"}},
 	} {
-		d, err := LoadIDX(c.dir, c.opt)
+		d, err := Open(c.dir, c.opt)
 		if err == nil {
 			t.Errorf("%s: accepted, %d images", name, d.Train.Len())
 			continue

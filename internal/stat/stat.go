@@ -33,13 +33,13 @@ func Quantile(sorted []float64, q float64) float64 {
 	return float64((1-f)*sorted[i]) + float64(f*sorted[i+1])
 }
 
-// normal95 is the normal quantile of 0.975.
-const normal95 = 1.95996398454005
+// Normal95 is the normal quantile of 0.975.
+const Normal95 = 1.95996398454005
 
 // Wilson returns Wilson's 95% interval (J. Am. Stat. Assoc. 22, 1927) of a share p observed in n samples.
 // It holds for few samples and for shares of 0 and 1, too.
 func Wilson(p float64, n int) (low, high float64) {
-	f := normal95 * normal95 / float64(n)
+	f := Normal95 * Normal95 / float64(n)
 	centre := (p + f/2) / (1 + f)
 	half := math.Sqrt(f*(float64(p*(1-p))+f/4)) / (1 + f)
 	return max(0, min(p, centre-half)), min(1, max(p, centre+half))
