@@ -66,9 +66,10 @@ func readImages(path string, opt Options) (*content, error) {
 		c.notes = leftOut("folder", otherFolders(path, train, test), "only training and test images are read")
 	}
 	for _, s := range []struct {
-		dir string
-		to  **part
-	}{{train, &c.train}, {test, &c.test}} {
+		dir  string
+		size int
+		to   **part
+	}{{train, opt.TrainSize, &c.train}, {test, opt.TestSize, &c.test}} {
 		if s.dir == "" || s.dir == train && opt.TestOnly && test != "" {
 			continue
 		}
@@ -76,7 +77,10 @@ func readImages(path string, opt Options) (*content, error) {
 		if err != nil {
 			return nil, err
 		}
-		if *s.to, err = decodeAll(s.dir, files, opt); err != nil {
+		if s.size == 0 || opt.TestShare > 0 { // the sizes are those after the split
+			s.size = len(files)
+		}
+		if *s.to, err = decodeFirst(s.dir, files, s.size, opt); err != nil {
 			return nil, err
 		}
 	}
@@ -239,8 +243,9 @@ func brokenFiles(path string, all int, errs []error) error {
 		strings.Join(texts, "; "), more)
 }
 
-// decodeAll decodes images on all cores.
-func decodeAll(dir string, files []imageFile, opt Options) (*part, error) {
+// decodeFirst decodes the first n images, if there are as many, on all cores. Labels are those of all files, so that
+// the classes do not depend on n.
+func decodeFirst(dir string, files []imageFile, n int, opt Options) (*part, error) {
 	if len(files) == 0 {
 		return nil, fmt.Errorf("%s: expected images, found none", folderOr(dir))
 	}
@@ -261,7 +266,7 @@ func decodeAll(dir string, files []imageFile, opt Options) (*part, error) {
 		return problem
 	}
 	parallel.Each(len(files), 0, func(i int) {
-		if check() != nil {
+		if i >= n && !files[i].misnamed || check() != nil {
 			return
 		}
 		if images[i], errs[i] = files[i].read(opt); errs[i] == nil {
@@ -283,7 +288,7 @@ func decodeAll(dir string, files []imageFile, opt Options) (*part, error) {
 	if len(broken) > 0 {
 		return nil, brokenFiles(dir, len(files), broken)
 	}
-	return together(dir, files, images)
+	return together(dir, files, images[:min(n, len(files))])
 }
 
 // together makes a part of images: grey if all are.
@@ -306,8 +311,10 @@ func together(dir string, files []imageFile, images []*decoded) (*part, error) {
 			p.pixels = append(p.pixels, x.pixels...)
 		}
 		images[i] = nil
-		if files[i].class != "" {
-			p.texts = append(p.texts, files[i].class)
+	}
+	for _, f := range files {
+		if f.class != "" {
+			p.texts = append(p.texts, f.class)
 		}
 	}
 	return p, nil
