@@ -138,7 +138,8 @@ func TestReadIDXErrors(t *testing.T) {
 		t.Errorf("truncated gzip: %v does not wrap io.ErrUnexpectedEOF", err)
 	}
 	// What is not kept is checked, too.
-	if _, err := readIDX("f", bytes.NewReader(bigZip[:len(bigZip)/2]), int64(len(bigZip)/2), 3, 1, Options{}); err == nil {
+	_, err = readIDX("f", bytes.NewReader(bigZip[:len(bigZip)/2]), int64(len(bigZip)/2), 3, 1, Options{})
+	if err == nil {
 		t.Error("a truncated gzip is accepted when only its first image is wanted")
 	}
 }

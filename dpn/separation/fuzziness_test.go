@@ -584,7 +584,8 @@ func TestSetErrors(t *testing.T) {
 	}
 	ok := Set{X: []float32{0, 1}, Dim: 1, Labels: []uint16{0, 1}}
 	for _, o := range []Options{{Draws: 9}, {Subsets: 1}, {Spread: true}, {Probe: true}} {
-		if _, err := Measure(context.Background(), "", ok, o); err == nil || !strings.Contains(err.Error(), "an Engine") {
+		_, err := Measure(context.Background(), "", ok, o)
+		if err == nil || !strings.Contains(err.Error(), "an Engine") {
 			t.Errorf("%+v without an Engine: %v", o, err)
 		}
 	}
