@@ -131,6 +131,22 @@ func (m *Model) OtherImages(data *dataset.Data) bool {
 	return other(m.origin.train, data.Train) || other(m.origin.test, data.Test)
 }
 
+// TrainedOn says whether s begins with the samples that the model was trained on, as far as the model file tells.
+func (m *Model) TrainedOn(s *dataset.Set) bool {
+	return m.origin.train != "" && s.Len() > 0 && sameImages(m.origin.train, prefixHashes(s))
+}
+
+// SamplesHash tells the training, test and validation samples that the model was made for from others, by the first of
+// each; "" for a file that says nothing.
+func (m *Model) SamplesHash() string {
+	o := m.origin
+	if o.train == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(o.train + ";" + o.test + ";" + o.val))
+	return hex.EncodeToString(sum[:8])
+}
+
 // DataFolder returns where the model's data lay when it was trained, by their place relative to the
 // model file; "" unless Config.Data is a relative folder and the file says so.
 func (m *Model) DataFolder() string { return m.origin.folder }

@@ -301,7 +301,17 @@ func (a *app) openModelData(ctx context.Context, m *dpn.Model, path string, d *d
 	if flags.Changed("data") {
 		a.noteData(data)
 	}
-	if m.Config.Data == trained.Data && m.Config.DataSeed == trained.DataSeed && m.OtherImages(data) {
+	what := "test " + m.Shape.Samples()
+	sameName, c := m.Config.Data == trained.Data, m.Config
+	switch {
+	case data.Test != nil && m.TrainedOn(data.Test):
+		a.log().Warn("the "+what+" are those that the model was trained on: their results say little about others",
+			"data", c.Data, "model", path)
+	case sameName && c.TestShare+trained.TestShare > 0 && (c.TestShare != trained.TestShare ||
+		c.DataSeed != trained.DataSeed):
+		a.log().Warn("the model may have been trained on some of the "+what+": other ones were left out of its training "+
+			"(--test-share, --data-seed)", "data", c.Data, "model", path)
+	case sameName && c.DataSeed == trained.DataSeed && m.OtherImages(data):
 		a.log().Warn("the "+m.Shape.Samples()+" differ from those that the model was trained with, "+
 			"under the same name", "data", m.Config.Data, "model", path)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,3 +55,31 @@ func TestDataOfTheModel(t *testing.T) {
 
 // result is the line of a result up to the name of the data.
 func result(out string) string { s, _, _ := strings.Cut(out, " of "); return s }
+
+// TestTrainedOn tests models on samples that they were trained on, or may have been.
+func TestTrainedOn(t *testing.T) {
+	longtest.Native(t)
+	t.Chdir(t.TempDir())
+	text := "a,b,k\n"
+	for i := range 80 {
+		text += fmt.Sprintf("%d,%d,%s\n", i%2+i%7, i%5, []string{"u", "v"}[i%2])
+	}
+	write(t, "x.csv", []byte(text))
+	train := []string{"train", "--preset", "linear", "--epochs", "2", "--data", "x.csv", "--quiet", "--out"}
+	succeed(t, with(train, "all")...)
+	succeed(t, with(train, "some", "--test-share", "0.25")...)
+	for _, c := range []struct{ model, flags, want string }{
+		{"all", "--test-share 1", "are those that the model was trained on"},
+		{"all", "--test-share 0.25", "may have been trained on some"},
+		{"some", "", ""},
+		{"some", "--test-share 0.5", "may have been trained on some"},
+		{"some", "--data-seed 5", "may have been trained on some"},
+	} {
+		args := append([]string{"eval", "--model", filepath.Join(c.model, dpn.ModelFile)}, strings.Fields(c.flags)...)
+		_, errs, status := dpnbench(t, args...)
+		warned := strings.Count(errs, "trained")
+		if status != exitDone || !strings.Contains(errs, c.want) || (warned > 0) != (c.want != "") {
+			t.Errorf("%s %s: status %d, standard error %q, want %q", c.model, c.flags, status, errs, c.want)
+		}
+	}
+}

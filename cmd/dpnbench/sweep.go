@@ -91,7 +91,37 @@ type sweeping struct {
 	plan        *sweep.Plan
 	data        string // name of the last run that was read
 
-	mu sync.Mutex // while runs train side by side
+	mu      sync.Mutex      // while runs train side by side
+	samples map[string]seen // of the runs that have ended, by their settings of data
+}
+
+// seen are the samples of a run.
+type seen struct {
+	run  int
+	hash string
+}
+
+// sameSamples refuses the results of a run that was trained on other samples than another one with the same settings of
+// data, whose files have changed meanwhile: such runs cannot be compared.
+func (s *sweeping) sameSamples(run int, t *trainResult) error {
+	c := t.Config
+	of := fmt.Sprintf("%q", []any{c.Data, c.TrainSize, c.TestSize, c.DataSeed, c.TestShare, c.ValData, c.Format, c.Label,
+		c.Drop, c.Size, c.Channels})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.samples == nil {
+		s.samples = map[string]seen{}
+	}
+	before, ok := s.samples[of]
+	if t.SamplesHash == "" { // of an earlier version
+		return nil
+	}
+	if ok && before.hash != t.SamplesHash {
+		return fmt.Errorf("--out %s: runs %d and %d were trained on other samples of the same name, %s, and cannot be "+
+			"compared; expected a folder for each", s.out, before.run, run, c.Data)
+	}
+	s.samples[of] = seen{run, t.SamplesHash}
+	return nil
 }
 
 // Files in the folder of a sweep, beside the page.
@@ -221,6 +251,9 @@ func (s *sweeping) found(r sweep.Run) (*sweep.Result, error) {
 	}
 	if t.Updates == 0 { // of a version that called them steps: train writes it anew
 		return x, nil
+	}
+	if err := s.sameSamples(r.Index, &t); err != nil {
+		return nil, err
 	}
 	s.mu.Lock()
 	s.data = t.Data

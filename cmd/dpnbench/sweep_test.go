@@ -150,3 +150,19 @@ func TestSweepUsage(t *testing.T) {
 		t.Errorf("made %q", list)
 	}
 }
+
+// TestSweepOfOtherSamples changes the data of a sweep between two of its runs: they cannot be compared.
+func TestSweepOfOtherSamples(t *testing.T) {
+	long(t)
+	data, dir := t.TempDir(), t.TempDir()
+	idx(t, data, 120)
+	out := filepath.Join(dir, "out")
+	sweep := func(rates string) []string {
+		return []string{"sweep", "--config", sweepConfig(t, dir, data, "steps = 2\nepochs = 1", "[vary]\nlr = "+rates),
+			"--out", out, "--quiet"}
+	}
+	succeed(t, sweep("[0.01]")...)
+	idx(t, data, 140)
+	succeed(t, sweep("[0.01]")...) // nothing is compared with it
+	fails(t, sweep("[0.01, 0.02]"), "--out "+out, "runs 0 and 1 were trained on other samples of the same name, "+data)
+}

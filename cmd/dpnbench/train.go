@@ -63,6 +63,7 @@ type trainResult struct {
 	Data             string              `json:"data"`
 	TrainSamples     int                 `json:"train_samples"` // including those kept for validation
 	TestSamples      int                 `json:"test_samples"`
+	SamplesHash      string              `json:"samples_hash"` // of both, and of those of val-data
 	Epochs           []dpn.Epoch         `json:"epochs"`
 	BestEpoch        int                 `json:"best_epoch"`
 	StoppedEarly     bool                `json:"stopped_early"` // because of --patience
@@ -512,7 +513,7 @@ func (t *training) evaluate(ctx context.Context, e *engine.Engine, m *dpn.Model,
 	r := &trainResult{
 		Validation: validation,
 		Preset:     c.Preset, Seed: c.Seed, Tier: e.Tier().String(), Threads: e.Threads(), Data: data.Name,
-		TrainSamples: data.Train.Len(), TestSamples: score.Samples,
+		TrainSamples: data.Train.Len(), TestSamples: score.Samples, SamplesHash: m.SamplesHash(),
 		Epochs: append([]dpn.Epoch{}, res.Epochs...), BestEpoch: res.Best, StoppedEarly: res.Stopped,
 		TestLoss: separation.Float(score.Loss), TestAccuracy: separation.Float(score.Accuracy), Updates: res.Updates,
 		Seconds: res.Seconds, PrepareSeconds: res.PrepareSeconds, SecondsPerUpdate: res.SecondsPerUpdate,
