@@ -236,4 +236,4 @@ func width(r Result) float64 {
 	return mostWidth
 }
 
-const mostWidth = 1e9
+const mostWidth = 1e5

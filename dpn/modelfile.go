@@ -180,7 +180,12 @@ func FromTensors(f *safetensors.File, path string, r Reference) (*Model, error) 
 	}
 	for _, want := range c.potential().Tensors(mu[1]) { // before memory is made for them
 		if t := f.Tensor(want.Name); t == nil || !slices.Equal(t.Shape, want.Shape) {
-			return nil, fmt.Errorf("no tensor %q of shape %v, which the form %q has", want.Name, want.Shape, c.Form)
+			hint := ""
+			if len(m.Assumed) > 0 {
+				hint = " and a file without settings is taken to have (DPN.save of an exported module writes settings)"
+			}
+			return nil, fmt.Errorf("no tensor %q of shape %v, which the form %q has%s", want.Name, want.Shape, c.Form,
+				hint)
 		}
 	}
 	m.Config = c

@@ -311,9 +311,10 @@ func (s Separation) classifierTable() *Table {
 		for _, v := range []separation.Float{c.NC2Norms, c.NC2Angles, c.NC2MaxAngle, c.NC2Frame, c.NC3, c.NC3Frame} {
 			cells = append(cells, cell(float64(v)))
 		}
-		return &Table{Caption: "Classifier", Columns: []Column{{Name: "layer"}, {"accuracy", true}, {"NC2 norms", true},
-			{"NC2 angles", true}, {"NC2 max angle", true}, {"NC2 frame", true}, {"NC3", true}, {"NC3 frame", true},
-			{"NC4", true}}, Rows: []Row{{Cells: append(cells, percent(c.NC4))}}}
+		return &Table{Caption: "Classifier; accuracy and NC4 on the " + l.Classified() + " samples",
+			Columns: []Column{{Name: "layer"}, {"accuracy", true}, {"NC2 norms", true}, {"NC2 angles", true},
+				{"NC2 max angle", true}, {"NC2 frame", true}, {"NC3", true}, {"NC3 frame", true}, {"NC4", true}},
+			Rows: []Row{{Cells: append(cells, percent(c.NC4))}}}
 	}
 	return nil
 }

@@ -86,8 +86,8 @@ func (a *app) dumpCases(ctx context.Context, o checkFlags) error {
 	if err != nil {
 		return fmt.Errorf("--dump: %w", err)
 	}
-	a.note("%s of %s in %s. Write %s there, then: check --judge %s\n", format.Count(n, "case"), o.kernel, dir,
-		check.ResultsFile, dir)
+	a.note("%s of %s in %s. Write %s there, then: %s\n", format.Count(n, "case"), o.kernel, dir, check.ResultsFile,
+		quote.Command("check", "--judge", dir))
 	return nil
 }
 
@@ -107,7 +107,7 @@ func (a *app) judgeCases(ctx context.Context, dir string) error {
 		{dir, row.Kernel, fmt.Sprint(row.Cases), fmt.Sprint(row.Failed), mostULP(row.MaxULP),
 			errorRatio(row.MaxErrorRatio), fmt.Sprint(row.BytesOutside)}})
 	a.findings(r, "this case alone", func(f check.Failure) string {
-		return quote.Command("check", "--dump", dir, "--kernel", row.Kernel, "--case", f.Case)
+		return quote.Command("check", "--dump", dir+"-alone", "--kernel", row.Kernel, "--case", f.Case)
 	})
 	failed := failedCases(row.Failed, row.Cases)
 	if err := joined(failed, a.writeJSON(checkResult{sysinfo.ReadMachine(), r, nil})); err != nil {

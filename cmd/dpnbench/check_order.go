@@ -11,6 +11,7 @@ import (
 
 	"dpnbench/engine"
 	"dpnbench/engine/order"
+	"dpnbench/internal/quote"
 	"dpnbench/internal/regular"
 	"dpnbench/internal/sysinfo"
 	"dpnbench/plot"
@@ -342,7 +343,8 @@ func (a *app) dumpOrder(o checkFlags) error {
 		return fmt.Errorf("--dump: %w", err)
 	}
 	a.note("%d probes of %d terms in %s. Write the sum of the products of each row of %s and %s to %s there, then:\n"+
-		"check --order --judge %s\n", n, list[0], o.dump, order.AFile, order.BFile, order.ResultsFile, o.dump)
+		"%s\n", n, list[0], o.dump, order.AFile, order.BFile, order.ResultsFile,
+		quote.Command("check", "--order", "--judge", o.dump))
 	return nil
 }
 

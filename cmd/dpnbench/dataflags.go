@@ -309,7 +309,7 @@ func (a *app) openModelData(ctx context.Context, m *dpn.Model, path string, d *d
 			"data", c.Data, "model", path)
 	case sameName && c.TestShare+trained.TestShare > 0 && (c.TestShare != trained.TestShare ||
 		c.DataSeed != trained.DataSeed):
-		a.log().Warn("the model may have been trained on some of the "+what+": other ones were left out of its training "+
+		a.log().Warn("the model may have been trained on some of the "+what+": others were left out of its training "+
 			"(--test-share, --data-seed)", "data", c.Data, "model", path)
 	case sameName && c.DataSeed == trained.DataSeed && m.OtherImages(data):
 		a.log().Warn("the "+m.Shape.Samples()+" differ from those that the model was trained with, "+

@@ -57,7 +57,7 @@ func denoiseCommand(a *app) *cobra.Command {
 	d.data.add(c, false)
 	d.model.add(c, "steps")
 	f := c.Flags()
-	f.StringVar(&d.corrupt, "corrupt", "", "`LIST` of corruptions, such as gaussian:0.5 (default: none)")
+	f.StringSliceVar(&d.corrupt, "corrupt", nil, "`LIST` of corruptions, such as gaussian:0.5 (default: none)")
 	f.Uint64Var(&d.corruptSeed, "corrupt-seed", 1, "random `SEED` of the corruptions")
 	f.IntVar(&d.count, "count", 1000, "denoise the first `N` test images; 0: all")
 	f.StringVar(&d.out, "out", "", "`FOLDER` for images and results")
@@ -69,7 +69,7 @@ type denoising struct {
 	*app
 	data        dataFlags
 	model       modelFlags
-	corrupt     string
+	corrupt     []string
 	corruptSeed uint64
 	count       int
 	out         string
@@ -107,13 +107,13 @@ func (d *denoising) run(ctx context.Context, flags *pflag.FlagSet) error {
 		return fmt.Errorf("--count %d: expected 1 or more images, or 0 for all", d.count)
 	}
 	list := []dataset.Corruption{{Name: none}}
-	if d.corrupt == "" {
+	if d.corrupt == nil {
 		if err := onlyWith(flags, "--corrupt", "corrupt-seed"); err != nil {
 			return err
 		}
 	} else {
 		var err error
-		if list, err = dataset.ParseCorruptions(d.corrupt); err != nil {
+		if list, err = dataset.ParseCorruptions(strings.Join(d.corrupt, ",")); err != nil {
 			return fmt.Errorf("--corrupt: %w", err)
 		}
 	}
@@ -380,7 +380,7 @@ func (d *denoising) show(list []denoised, images int) {
 	}
 	d.table(rows)
 	seed := ""
-	if d.corrupt != "" {
+	if d.corrupt != nil {
 		seed = fmt.Sprintf(" (seed %d)", d.corruptSeed)
 	}
 	d.printf("%s%s\n", format.Count(images, "image"), seed)

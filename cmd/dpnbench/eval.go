@@ -69,7 +69,7 @@ func evalCommand(a *app) *cobra.Command {
 	v.model.add(c, "steps")
 	v.model.addWith(c)
 	f := c.Flags()
-	f.StringVar(&v.corrupt, "corrupt", "", "`LIST` of corruptions, such as gaussian:0.3,saltpepper:0.3")
+	f.StringSliceVar(&v.corrupt, "corrupt", nil, "`LIST` of corruptions, such as gaussian:0.3,saltpepper:0.3")
 	f.Uint64Var(&v.corruptSeed, "corrupt-seed", 1, "random `SEED` of the corruptions")
 	wordVar(f, &v.split, "split", "test", []string{"test", "validation"},
 		"`SPLIT` of the samples: test, or validation (see train --val-size and --val-data)")
@@ -104,7 +104,7 @@ type evaluation struct {
 	*app
 	data        dataFlags
 	model       modelFlags
-	corrupt     string
+	corrupt     []string
 	corruptSeed uint64
 	suite       string
 	baseline    string // model
@@ -144,20 +144,20 @@ type corruptionScore struct {
 func (v *evaluation) corruptions() ([]dataset.Corruption, error) {
 	_, arrays := v.arrays()
 	switch {
-	case arrays && (v.suite != "" || v.corrupt != "" || v.split != "test"):
+	case arrays && (v.suite != "" || v.corrupt != nil || v.split != "test"):
 		return nil, fmt.Errorf("--data %s: its images are corrupted already; expected no --suite, --corrupt or "+
 			"--split with it", v.data.data)
-	case arrays, v.suite == "mnist-c" && v.corrupt == "":
+	case arrays, v.suite == "mnist-c" && v.corrupt == nil:
 		return dataset.MNISTCSuite(), nil
-	case v.suite != "" && v.corrupt != "":
+	case v.suite != "" && v.corrupt != nil:
 		return nil, fmt.Errorf("--suite %s: has its own corruptions; expected only one of --suite and --corrupt",
 			v.suite)
 	case v.suite == "robustness":
 		return dataset.RobustnessSuite(), nil
-	case v.corrupt == "":
+	case v.corrupt == nil:
 		return nil, nil
 	}
-	list, err := dataset.ParseCorruptions(v.corrupt)
+	list, err := dataset.ParseCorruptions(strings.Join(v.corrupt, ","))
 	if err != nil {
 		return nil, fmt.Errorf("--corrupt: %w", err)
 	}
@@ -213,7 +213,7 @@ func (v *evaluation) images(ctx context.Context, m *dpn.Model, trained dpn.Confi
 	}
 	val, err := validation(ctx, m, trained, data)
 	if err == nil && val.Len() == 0 {
-		err = fmt.Errorf("the model kept no images for validation (val-size 0)")
+		err = fmt.Errorf("the model kept no %s for validation (val-size 0)", m.Shape.Samples())
 	}
 	if err != nil {
 		return nil, "", fmt.Errorf("--split validation: %w", err)

@@ -79,6 +79,8 @@ type imported struct {
 	Tensors    []exchange.ImportedTensor `json:"tensors"`
 	Ignored    []string                  `json:"ignored,omitempty"` // in the file, but not of the model
 	Assumed    assumptions               `json:"assumed,omitempty"`
+
+	shape dataset.Shape
 }
 
 func (i *importing) run(flags *pflag.FlagSet, path string) error {
@@ -106,7 +108,8 @@ func (i *importing) run(flags *pflag.FlagSet, path string) error {
 		return fmt.Errorf("import %w", err)
 	}
 	m := in.Model
-	r := imported{File: path, Model: i.out, Parameters: m.Parameters(), Tensors: in.Tensors, Ignored: in.Ignored}
+	r := imported{File: path, Model: i.out, Parameters: m.Parameters(), Tensors: in.Tensors, Ignored: in.Ignored,
+		shape: m.Shape}
 	if len(m.Assumed) > 0 {
 		m.Config.Data = i.data
 	} else if err := onlyWith(flags, "a state dictionary, and "+path+" has settings", "steps", "layer-norm", "mean",
@@ -124,7 +127,7 @@ func (i *importing) run(flags *pflag.FlagSet, path string) error {
 // report prints what was read, and what a reader should know of it.
 func (i *importing) report(r imported) {
 	if len(r.Assumed) > 0 {
-		i.note("no settings in %s, assumed: %s\n", r.File, r.Assumed)
+		i.note("no settings in %s, assumed: %s; samples: %v\n", r.File, r.Assumed, r.shape)
 	}
 	kinds := map[string]int{}
 	for _, t := range r.Tensors {

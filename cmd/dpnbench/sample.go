@@ -36,9 +36,11 @@ the right density, or at the features of the first test samples (--start data). 
 sample size estimates how many independent draws the visited states are worth. If it is not much
 larger than the number of chains, the chains do not move between components.
 
-The folder of --out (default: "samples" beside the model) gets samples.npy (float32, one sample
-per row), samples.json, and, if the features are pixels, figures of the samples before and after
-the ascent. They replace those of an earlier run. A sample's class is predicted after the ascent.`
+The folder of --out (default: "samples" beside the model) gets samples.npy (float32, the features
+of a sample in each row, normalised as those of the model: of a network without an extractor the
+input minus its mean, divided by its standard deviation), samples.json, and, if the features are
+pixels, figures of the samples before and after the ascent. They replace those of an earlier run.
+A sample's class is predicted after the ascent.`
 
 func sampleCommand(a *app) *cobra.Command {
 	s := &sampling{app: a}

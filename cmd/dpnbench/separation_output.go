@@ -48,8 +48,8 @@ func (z *features) print(s report.Separation) {
 	}
 	for _, l := range d.Layers {
 		if c := l.Duality; c != nil {
-			z.printf("classifier of %s: accuracy %.2f%%, NC2 %s, NC3 %s (frame %s), NC4 %.2f%%\n", l.Name,
-				100*c.Accuracy, decimals(float64(c.NC2Frame), 4), decimals(float64(c.NC3), 4),
+			z.printf("classifier of %s: accuracy on the %s samples %.2f%%, NC2 %s, NC3 %s (frame %s), NC4 %.2f%%\n",
+				l.Name, l.Classified(), 100*c.Accuracy, decimals(float64(c.NC2Frame), 4), decimals(float64(c.NC3), 4),
 				decimals(float64(c.NC3Frame), 4), 100*c.NC4)
 		}
 	}

@@ -147,7 +147,7 @@ func TestSeparationOfTexts(t *testing.T) {
 	saveNPY(t, in("x.npy"), x, 40, 2)
 	saveNPY(t, in("w.npy"), []float32{0, 1, 1, 0}, 2, 2)
 	text := succeed(t, "separation", "--features", in("x.npy"), "--labels", in("y.csv"), "--classifier", in("w.npy"))
-	for _, want := range []string{"classifier of x: accuracy 100.00%",
+	for _, want := range []string{"classifier of x: accuracy on the training samples 100.00%",
 		`row 0 of --classifier is taken as that of "ant", row 1 as that of "zebra"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

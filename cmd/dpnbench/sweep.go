@@ -105,8 +105,8 @@ type seen struct {
 // data, whose files have changed meanwhile: such runs cannot be compared.
 func (s *sweeping) sameSamples(run int, t *trainResult) error {
 	c := t.Config
-	of := fmt.Sprintf("%q", []any{c.Data, c.TrainSize, c.TestSize, c.DataSeed, c.TestShare, c.ValData, c.Format, c.Label,
-		c.Drop, c.Size, c.Channels})
+	of := fmt.Sprintf("%q", []any{c.Data, c.TrainSize, c.TestSize, c.DataSeed, c.TestShare, c.ValData, c.Format,
+		c.Label, c.Drop, c.Size, c.Channels})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.samples == nil {
@@ -457,6 +457,9 @@ func (s *sweeping) train(ctx context.Context, a *app, x *sweep.Result) (*sweep.R
 			return nil, fmt.Errorf("--out %w", err)
 		}
 	case ctx.Err() != nil:
+		if x, err := s.found(x.Run); err == nil && x.Ended() { // just before
+			return x, nil
+		}
 		return nil, ctx.Err()
 	case err != nil:
 		return nil, fmt.Errorf("--config %s: run %d, %s: %w", s.config, x.Index, sweep.Text(x.Varied), err)

@@ -233,8 +233,12 @@ const dropHint = "--drop COLUMN leaves one out"
 
 // note adds to the notes of a part which columns are left out that nobody asked to drop.
 func (c *columns) note(p *part) {
-	p.note("column", c.unused, "the model has no feature of that name")
-	p.note("column", c.numbers, "it numbers the rows")
+	why := "the model has no feature of that name"
+	if c.at < 0 && c.opt.Label == "" && !c.opt.unlabelled {
+		why += " (--label COLUMN if it holds the labels)"
+	}
+	p.note("column", c.unused, why)
+	p.note("column", c.numbers, "by its name it numbers the rows")
 }
 
 // arrange puts the columns of rows of numbers, which have the names from, into the order of the names to. Both have the

@@ -173,7 +173,7 @@ func (p *part) expect(shape dataset.Shape) error {
 		return nil
 	}
 	hint := ""
-	if shape.IsImage() && (p.IsImage() || p.Features == shape.Len()) {
+	if shape.IsImage() && (p.IsImage() || p.Features == shape.Len() && isLevels(p.values[:p.Features])) {
 		hint = fmt.Sprintf(" (--size %dx%d", shape.Rows, shape.Cols)
 		if kind := dataset.ChannelKind(shape.Channels); kind != "" && p.Channels != shape.Channels {
 			hint += " --channels " + kind
@@ -181,6 +181,11 @@ func (p *part) expect(shape dataset.Shape) error {
 		hint += " converts them)"
 	}
 	return fmt.Errorf("%s: %s of %v, the model expects %v%s", p.file, p.Samples(), p.Shape, shape, hint)
+}
+
+// isLevels says whether numbers are levels of an image.
+func isLevels(x []float32) bool {
+	return !slices.ContainsFunc(x, func(v float32) bool { return !(v >= 0 && v <= 255) || v != float32(int(v)) })
 }
 
 // sameFeatures refuses features of other names than those of a model, as far as both have names.

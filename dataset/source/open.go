@@ -59,6 +59,7 @@ type Options struct {
 	Rows, Cols, Channels int
 
 	either     bool            // one split will do
+	labelled   bool            // an error, if there are no labels: a column that may hold them does
 	unlabelled bool            // labels do not matter: they are not read
 	ctx        context.Context // nil: never ends
 }
@@ -154,6 +155,7 @@ func OpenTraining(ctx context.Context, spec string, opt Options) (*dataset.Set, 
 		return d.Train, nil
 	}
 	opt.TrainSize, opt.TestSize, opt.TestShare, opt.TestOnly, opt.either, opt.ctx = 0, 0, 0, false, true, ctx
+	opt.labelled = true
 	c, err := read(spec, opt)
 	if err != nil {
 		return nil, err

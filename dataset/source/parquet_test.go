@@ -135,7 +135,7 @@ func TestParquetColumns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `[a] [1 2] [1 0] [left out: columns "__index_level_0__", "id": it numbers the rows]`
+	const want = `[a] [1 2] [1 0] [left out: columns "__index_level_0__", "id": by its name it numbers the rows]`
 	if got := fmt.Sprint(d.Features, d.Train.Values, d.Train.Labels, d.Notes); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

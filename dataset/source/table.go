@@ -65,9 +65,19 @@ func readTables(path string, opt Options) (*content, error) {
 	if c.train == nil {
 		c.features = features
 	} else if !slices.Equal(features, c.features) && features != nil && c.features != nil {
-		return nil, fmt.Errorf("%s: other columns than in %s", test, train)
+		return nil, fmt.Errorf("%s: other columns than in %s: %s", test, train, difference(features, c.features))
 	}
 	return c, nil
+}
+
+// difference says where names of features differ from those that are expected.
+func difference(names, want []string) string {
+	for i, name := range names {
+		if i < len(want) && name != want[i] {
+			return fmt.Sprintf("feature %d is %.60q, expected %.60q", i+1, name, want[i])
+		}
+	}
+	return fmt.Sprintf("%d features, expected %d", len(names), len(want))
 }
 
 // pair returns the files that path names: one that is there, or two with a comma between them.
@@ -136,9 +146,9 @@ func tableOf(path string, r io.Reader, opt Options) (*part, []string, error) {
 	case c.named:
 		arrange(p.values, names, opt.Features)
 		names = opt.Features
-		if c.guessed && !p.knows(opt.Classes) {
+		if c.guessed && !opt.labelled && !p.knows(opt.Classes) {
 			c.unused = append(c.unused, t.Names[t.Column])
-			p.texts = nil
+			c.at, p.texts = -1, nil
 		}
 	case array.HasIndex(names, p.values):
 		c.numbers = append(c.numbers, cmp.Or(names[0], "1"))

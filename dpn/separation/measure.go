@@ -121,6 +121,14 @@ type Layer struct {
 	PCA *PCA `json:"-"`
 }
 
+// Classified says which samples those of Duality.Accuracy and NC4 are: "test" or "training".
+func (l Layer) Classified() string {
+	if l.Test != nil {
+		return "test"
+	}
+	return "training"
+}
+
 // Test is what the means of the training samples say of other samples.
 type Test struct {
 	Samples int `json:"samples"`
