@@ -289,3 +289,59 @@ func TestMarkThreads(t *testing.T) {
 		}
 	}
 }
+
+// TestRoof checks which roof is the lower one, and the share of it: the peak, L1 of the same tier, and, cold, L3.
+func TestRoof(t *testing.T) {
+	h := hierarchy{1, 32 << 10, 1 << 20, 32 << 20, 1, 1 << 30}
+	r := &Report{Peak: []Peaks{{Tier: "avx2", Threads: 1, GFlops: 100}}, Bandwidth: []Bandwidth{
+		{Level: "L1", Tier: "avx512", Threads: 1, Read: 800}, {Level: "L1", Tier: "avx2", Threads: 1, Read: 400},
+		{Level: "L3", Tier: "avx512", Threads: 1, Read: 50}}}
+	for _, c := range []struct {
+		flop, seconds float64
+		cold          bool
+		by            string
+	}{{1e6, 2e-5, false, "peak"}, {1e3, 5e-8, false, "L1"}, {1e3, 4e-7, true, "L3"}} {
+		res := Result{Suite: "gemm", Tier: "avx2", Threads: 1, Flop: c.flop, Bytes: 1e4, SecondsMedian: c.seconds}
+		r.bound(&res, &benchmark{cold: c.cold}, h)
+		if res.Bound != c.by || !(math.Abs(res.PercentBound-50) < 1e-9) {
+			t.Errorf("%+v: %v%% of %q", c, res.PercentBound, res.Bound)
+		}
+	}
+}
+
+// TestPercentPeakOfPairs halves the clock within a row: each sample counts with its own peak.
+func TestPercentPeakOfPairs(t *testing.T) {
+	w := &instance{g: &benchmark{suite: "gemm"}, s: &config{threads: 1}, flop: 10,
+		samples: []float64{1, 1, 1, 2, 2}, peaks: []float64{20, 10, 10, 10, 10}}
+	if r := w.result(); !(math.Abs(r.PercentPeak-50) < 1e-9) {
+		t.Errorf("%v%% of the peak, want 50", r.PercentPeak)
+	}
+}
+
+// TestOutliersBothSides counts low outliers, too.
+func TestOutliersBothSides(t *testing.T) {
+	if n := outliers([]float64{0.1, 1, 1.01, 1.02, 0.99, 1, 1.01, 5}); n != 2 {
+		t.Errorf("%d outliers, want 2", n)
+	}
+}
+
+// TestCompareSums counts a row that is twice as slow and one four times as fast; a new row is in no mean.
+func TestCompareSums(t *testing.T) {
+	report := func(slow, fast float64, more ...Result) *Report {
+		r := &Report{Format: Format, Results: more}
+		for name, f := range map[string]float64{"a": slow, "b": fast} {
+			row := Result{Suite: "gemm", Name: name, Shape: "-", Tier: "avx2", Threads: 1, Items: 1}
+			for i := range 12 {
+				row.Samples, row.Peaks = append(row.Samples, f*(1+0.001*float64(i))), append(row.Peaks, 1)
+			}
+			r.Results = append(r.Results, row)
+		}
+		return r
+	}
+	other := Result{Suite: "gemm", Name: "new", Shape: "-", Tier: "avx2", Threads: 1, Samples: []float64{1},
+		Peaks: []float64{1}}
+	c := Compare(report(1, 4), report(2, 1, other), 0.05, false)
+	if c.Slower != 1 || c.Faster != 1 || len(c.OnlyNew) != 1 || !(math.Abs(c.GeoMean-math.Sqrt(0.5)) < 1e-9) {
+		t.Errorf("%+v", c)
+	}
+}

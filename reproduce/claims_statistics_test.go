@@ -140,3 +140,21 @@ func TestGap(t *testing.T) {
 		t.Errorf("the interval holds the difference in %.3f, want 0.95", share)
 	}
 }
+
+// TestDigitsAndRanges judges values at the edges of the last printed digit and of ranges over seeds.
+func TestDigitsAndRanges(t *testing.T) {
+	for v, want := range map[float64]string{2.1449: OnlyByTheirs, 2.1355: OnlyByTheirs, 2.1461: NotReproduced} {
+		if got := printed(v, 2.14, 0.01, "").verdict; got != want {
+			t.Errorf("%v for 2.14: %s", v, got)
+		}
+	}
+	s := Spread{Seeds: rangeSeeds, Least: 2, Greatest: 2.1, Median: 2.05, Mean: 2.05}
+	for published, want := range map[float64]string{2.104: OnlyByTheirs, 2.107: NotReproduced, 1.993: NotReproduced} {
+		if got := enclosed(s, published, 0.01, "").verdict; got != want {
+			t.Errorf("%v in 2 to 2.1: %s", published, got)
+		}
+	}
+	if got := compared(Spread{Seeds: 2, Least: 2, Greatest: 4}, Spread{Seeds: 2, Least: 1, Greatest: 3}); got != level {
+		t.Errorf("ranges that overlap: %s", got)
+	}
+}

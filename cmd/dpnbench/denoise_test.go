@@ -70,7 +70,8 @@ func TestDenoise(t *testing.T) {
 	// Files of an earlier run are removed, others are kept.
 	users := filepath.Join(out, "gaussian-9.npy")
 	write(t, users, nil)
-	succeed(t, "denoise", "--model", model, "--corrupt", "blur:1", "--corrupt", "inverted:1", "--count", "20", "--out", out)
+	succeed(t, "denoise", "--model", model, "--corrupt", "blur:1", "--corrupt", "inverted:1", "--count", "20",
+		"--out", out)
 	var names []string
 	left, err := os.ReadDir(out)
 	if err != nil {

@@ -186,8 +186,12 @@ func TestSeparationOfNumberedRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var s struct{ Layers []struct{ D float64 } }
-		if err := json.Unmarshal(b, &s); err != nil || len(s.Layers) != 1 {
+		var s struct {
+			Layers []struct {
+				D float64 `json:"fuzziness"`
+			}
+		}
+		if err := json.Unmarshal(b, &s); err != nil || len(s.Layers) != 1 || !(s.Layers[0].D > 0) {
 			t.Fatalf("%v: %s", err, b)
 		}
 		return text, fmt.Sprint(s.Layers)

@@ -286,3 +286,28 @@ func FuzzCIFAR(f *testing.F) {
 		})
 	})
 }
+
+// TestLuma checks the grey of colours by ITU-R BT.601: 0.299, 0.587 and 0.114.
+func TestLuma(t *testing.T) {
+	for rgb, want := range map[[3]byte]byte{{255, 0, 0}: 76, {0, 255, 0}: 150, {0, 0, 255}: 29, {200, 200, 200}: 200} {
+		if got := luma(rgb[0], rgb[1], rgb[2]); got != want {
+			t.Errorf("%v: %d, want %d", rgb, got, want)
+		}
+	}
+}
+
+// TestEdges checks what a data set takes from only some of its samples or features: the normalisation of the first
+// samples, the name of the last feature, and a share that is rounded.
+func TestEdges(t *testing.T) {
+	path := write(t, t.TempDir(), "x.csv", []byte("a,b,k\n1,2,u\n3,4,u\n9,9,u\n9,9,u\n9,9,u\n9,9,u\n9,9,u\n"))
+	d, err := Open(path, Options{TrainSize: 2})
+	if err != nil || !d.Norm.Equal(dataset.NormalizationOf(d.Train)) || d.Norm.Mean[0] != 2 {
+		t.Errorf("the first two samples: %+v, %v", d.Norm, err)
+	}
+	if err := (&content{features: []string{"a", "c"}}).sameFeatures([]string{"a", "b"}); err == nil {
+		t.Error("another name of the last feature: no error")
+	}
+	if d, err = Open(path, Options{TestShare: 0.25}); err != nil || d.Test.Len() != 2 {
+		t.Errorf("a quarter of seven samples: %v, %v", d, err)
+	}
+}

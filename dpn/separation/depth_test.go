@@ -392,3 +392,42 @@ func TestLoadShares(t *testing.T) {
 		}
 	}
 }
+
+// TestLawsWithoutLogits checks that logits are part of no law but LawWithLogits.
+func TestLawsWithoutLogits(t *testing.T) {
+	var layers []Layer
+	for i, name := range []string{"a", "b", "c", LogitsName} {
+		v := Float(math.Exp(float64(-i * i)))
+		layers = append(layers, Layer{Name: name, Fuzziness: v, Compression: v, Discrimination: v})
+	}
+	w := FitLaws(layers)
+	if w.Law.Points != 3 || w.CompressionLaw.Points != 3 || w.DiscriminationLine.Points != 3 ||
+		w.LawWithLogits.Points != 4 {
+		t.Errorf("%d, %d, %d and %d layers", w.Law.Points, w.CompressionLaw.Points, w.DiscriminationLine.Points,
+			w.LawWithLogits.Points)
+	}
+}
+
+// TestHSICByHand holds HSIC against Song et al. (2012), equation 5, with matrices of zeros on the diagonal.
+func TestHSICByHand(t *testing.T) {
+	k := engine.NewMatrix(5, 5)
+	g := gram{k: k, sums: make([]float64, 5)}
+	for i := range 5 {
+		for j := range 5 {
+			if i != j {
+				v := float64((i+1)*(j+1)) + 3
+				k.Set(i, j, float32(v))
+				g.sums[i] += v
+				g.all += v
+			}
+		}
+	}
+	var trace, both float64
+	for i := range 5 {
+		both += g.sums[i] * g.sums[i]
+		for j := range 5 {
+			trace += float64(k.At(i, j)) * float64(k.At(j, i))
+		}
+	}
+	near(t, "HSIC", g.hsic(g), (trace+g.all*g.all/(4*3)-2*both/3)/(5*2), 1e-9)
+}

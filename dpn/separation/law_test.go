@@ -255,3 +255,32 @@ func TestCurvatureAndBandLevels(t *testing.T) {
 	near(t, "share called curved", float64(curved)/trials, 0.05, 4*0.0049)
 	near(t, "share inside the band", float64(inside)/trials, 0.95, 4*0.0049)
 }
+
+// TestFollowsNeedsBoth checks that a law is followed only if the whole interval of rho is below 1 and the points are
+// near a line, and the interval of the curvature by hand: Student with one degree of freedom.
+func TestFollowsNeedsBoth(t *testing.T) {
+	fit := func(logs ...float64) Law {
+		d := make([]float64, len(logs))
+		for l, v := range logs {
+			d[l] = math.Exp(v)
+		}
+		w, err := FitLaw(names(len(d)), d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	if w := fit(2, 1.2, 0); w.Follows() || w.Pearson > -0.95 || !(w.RhoCI[0] < 1 && w.RhoCI[1] > 1) {
+		t.Errorf("three points, interval %v, r %v: follows", w.RhoCI, w.Pearson)
+	}
+	var logs []float64
+	for l := range 20 {
+		logs = append(logs, -0.1*float64(l)+0.2*float64(1-2*(l%2)))
+	}
+	if w := fit(logs...); w.Follows() || !(w.RhoCI[1] < 1) || w.Shape() != Straight || w.Pearson > -0.9 {
+		t.Errorf("r %v, interval %v, %s: follows %v", w.Pearson, w.RhoCI, w.Shape(), w.Follows())
+	}
+	c := fit(0.9, -0.7, -1.3, 1.1).Curvature // (1, -1, -1, 1) + 0.1 (-1, 3, -3, 1)
+	near(t, "coefficient", c.Quadratic, 1, 1e-12)
+	near(t, "upper end", float64(c.CI[1]), 1+12.7062047*math.Sqrt(0.2/4), 1e-6)
+}

@@ -220,3 +220,26 @@ func TestMeasureStops(t *testing.T) {
 		}
 	}
 }
+
+// TestCollapseOfUnequalClasses measures classes of unequal sizes whose means are a simplex: neural collapse gives every
+// class the same weight, compression its share.
+func TestCollapseOfUnequalClasses(t *testing.T) {
+	s := Set{Dim: 4}
+	for k, n := range []int{10, 20, 70} {
+		for i := range n {
+			x := []float32{0, 0, 0, 0.1 * float32(k+1) * float32(1-2*(i%2))}
+			x[k] = 1
+			s.X, s.Labels = append(s.X, x...), append(s.Labels, uint16(k))
+		}
+	}
+	l, err := Measure(context.Background(), "x", s, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "NC2 norms", float64(l.NC2Norms), 0, 1e-6)
+	near(t, "NC2 frame", float64(l.NC2Frame), 0, 1e-6)
+	within := 0.01 * (1 + 4 + 9) / 3 // SSb of equal weights has the trace 2/3
+	near(t, "NC1 trace", float64(l.NC1Trace), within/(2./3), 1e-6)
+	weighted := 0.01 * (0.1*1 + 0.2*4 + 0.7*9) / (1 - 0.01 - 0.04 - 0.49)
+	near(t, "compression", float64(l.Compression), weighted, 1e-6)
+}

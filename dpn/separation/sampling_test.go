@@ -569,3 +569,32 @@ func TestCurveOfFewInAClass(t *testing.T) {
 		t.Errorf("all samples: %+v", p)
 	}
 }
+
+// TestStudentByHand checks the interval of a mean with two degrees of freedom.
+func TestStudentByHand(t *testing.T) {
+	mean, half := student([]float64{1, 2, 3}, 0.95)
+	near(t, "mean", mean, 2, 1e-12)
+	near(t, "half", half, 4.30265273, 1e-7)
+}
+
+// TestSetFew checks intervals of few draws, some of which are undetermined.
+func TestSetFew(t *testing.T) {
+	inf := math.Inf(1)
+	for _, c := range []struct {
+		draws   []float64
+		limit   bool
+		bounded bool
+	}{{[]float64{1, 2, 3, 4}, true, true}, {[]float64{1, 2, 3, inf}, true, false},
+		{[]float64{1, 2, inf, inf}, false, false}} {
+		s := &Sampling{Draws: len(c.draws), Confidence: 0.95, draws: c.draws}
+		for _, d := range c.draws {
+			if math.IsInf(d, 1) {
+				s.Undetermined++
+			}
+		}
+		(&bootstrap{estimated: 2, plain: 3}).setFew(s)
+		if s.Limit.IsFinite() != c.limit || c.limit && s.CI[1].IsFinite() != c.bounded {
+			t.Errorf("draws %v: limit %v, interval %v", c.draws, s.Limit, s.CI)
+		}
+	}
+}

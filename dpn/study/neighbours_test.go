@@ -2,8 +2,10 @@ package study
 
 import (
 	"context"
+	"slices"
 	"testing"
 
+	"dpnbench/dpn/potential"
 	"dpnbench/engine"
 	"dpnbench/engine/num"
 )
@@ -45,5 +47,49 @@ func TestKeptNeighbours(t *testing.T) {
 		if got, err := KeptNeighbours(ctx, e, line(0, 1, 3, 7), line(0, 1, 5, 6), k); err == nil {
 			t.Errorf("%d neighbours of 4 rows: %v", k, got)
 		}
+	}
+}
+
+// TestKeptNeighboursBeyondABlock counts by brute force: a row is not its own neighbour beyond a block of rows, too.
+func TestKeptNeighboursBeyondABlock(t *testing.T) {
+	const n, k = potential.BlockRows + 90, 3
+	a, b := engine.NewMatrix(n, 2), engine.NewMatrix(n, 2)
+	r := num.NewRand(1, 0)
+	r.Normal(a.Data)
+	r.Normal(b.Data)
+	of := func(x engine.Matrix, i int) []int {
+		list := make([]int, 0, n)
+		for j := range n {
+			if j != i {
+				list = append(list, j)
+			}
+		}
+		square := func(j int) float64 {
+			u, v := float64(x.At(i, 0)-x.At(j, 0)), float64(x.At(i, 1)-x.At(j, 1))
+			return u*u + v*v
+		}
+		slices.SortStableFunc(list, func(p, q int) int {
+			switch d := square(p) - square(q); {
+			case d < 0:
+				return -1
+			case d > 0:
+				return 1
+			}
+			return 0
+		})
+		return list[:k]
+	}
+	kept := 0
+	for i := range n {
+		after := of(b, i)
+		for _, j := range of(a, i) {
+			if slices.Contains(after, j) {
+				kept++
+			}
+		}
+	}
+	got, err := KeptNeighbours(context.Background(), newEngine(t), a, b, k)
+	if err != nil || got != float64(kept)/float64(n*k) {
+		t.Errorf("%v, want %v (%v)", got, float64(kept)/float64(n*k), err)
 	}
 }

@@ -273,3 +273,19 @@ func TestBelowThreshold(t *testing.T) {
 		}
 	}
 }
+
+// TestQuantileRanks checks from how many samples on an interval of the 95% quantile has a lower end, and which class
+// equal logits mean.
+func TestQuantileRanks(t *testing.T) {
+	for m, want := range map[int]int{71: -1, 72: 0} { // 0.95^72 is the first power below 0.025
+		if first, _ := quantileRanks(m); first != want {
+			t.Errorf("%d samples: rank %d, want %d", m, first, want)
+		}
+	}
+	for label, want := range []float64{1, 0} { // of equal logits the first counts
+		c := calibrate(t, Logits{X: []float32{2, 2}, Classes: 2, Labels: []uint16{uint16(label)}}, 1)
+		if c.Accuracy != want {
+			t.Errorf("label %d of equal logits: accuracy %v", label, c.Accuracy)
+		}
+	}
+}
