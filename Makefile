@@ -2,7 +2,7 @@
 # compiler, Chromium or Python.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-mpi test-foreign test-race test-arm64 test-machines test-noavx test-avx2 test-s390x test-avx512 soak fuzz check bench peers data-table lint vet-all man gallery recording release clean
+.PHONY: help build demo test test-mpi test-foreign test-race test-arm64 test-machines test-noavx test-avx2 test-s390x test-386 test-avx512 soak fuzz check bench peers data-table lint vet-all man gallery recording release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,6 +71,9 @@ test-s390x: # big-endian, without assembly
 	$(call emulator,qemu-s390x)
 	CGO_ENABLED=0 GOARCH=s390x go test -short -vet=off -exec qemu-s390x ./engine ./engine/num ./dataset ./dpn/safetensors
 	CGO_ENABLED=0 GOARCH=s390x go test -short -vet=off -exec qemu-s390x -run Files ./engine/check
+
+test-386: ## the short tests with an int of 32 bits, which amd64 runs, too (some minutes)
+	CGO_ENABLED=0 GOARCH=386 go test $(short) ./dataset/... ./dpn/... ./engine/... ./internal/... ./report ./reproduce
 
 test-avx512: build ## the short tests of the engine, emulated with AVX-512 (Debian: bochs), about an hour
 	internal/emulate/avx512 ./dpnbench info | grep 'avx512 *active'
