@@ -64,6 +64,31 @@ func TestBalance(t *testing.T) {
 	}
 }
 
+// TestBalancedValidation validates on other shares of the classes than those of the training: the weights of the loss
+// that chooses the best epoch are those of the training.
+func TestBalancedValidation(t *testing.T) {
+	e, c := newEngine(t), balancedConfig()
+	c.Balance, c.Epochs, c.ValData = true, 1, "other samples"
+	d := dataOf(unevenSet(200), nil, 2)
+	val := blobs(d.Train.Shape, 60, 2) // half of each class
+	m := newModel(t, c, d)
+	res, err := m.Fit(t.Context(), e, d.Train, FitOptions{Validation: val})
+	if err != nil {
+		t.Fatal(err)
+	}
+	loss := func(weights []float32) float64 {
+		score, _, err := m.scoreBy(t.Context(), e, division{pieces: 1}, val, weights, m.logitsOf(val))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return score.Loss
+	}
+	want, plain := loss(layer.BalancedWeights(d.Train.Labels, 2)), loss(nil)
+	if got := *res.Epochs[0].ValLoss; got != want || got == plain {
+		t.Errorf("validation loss %v, want %v; without weights %v", got, want, plain)
+	}
+}
+
 // TestBalanceResumed interrupts a balanced training and resumes it: the same bits.
 func TestBalanceResumed(t *testing.T) {
 	e := newEngine(t)
