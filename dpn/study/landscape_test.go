@@ -386,6 +386,15 @@ func TestRiseClosedForm(t *testing.T) {
 	}
 }
 
+// TestRiseCount counts a fall by rounding and a larger one, of images from number 10 on.
+func TestRiseCount(t *testing.T) {
+	r := Rise{FallStep: -1, FallSample: -1}
+	r.count([]float32{1, 1, 1}, []float32{math.Nextafter32(1, 0), 0, 2}, 4, 3, 10)
+	if r.Pairs != 3 || r.Rounded != 1 || r.Falls != 1 || r.Rises != 1 || r.FallStep != 3 || r.FallSample != 11 {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestPhiRises checks random potentials: no step below the bound lowers phi by more than
 // rounding, well above it phi falls.
 func TestPhiRises(t *testing.T) {
