@@ -182,7 +182,8 @@ func FromTensors(f *safetensors.File, path string, r Reference) (*Model, error) 
 		if t := f.Tensor(want.Name); t == nil || !slices.Equal(t.Shape, want.Shape) {
 			hint := ""
 			if len(m.Assumed) > 0 {
-				hint = " and a file without settings is taken to have (DPN.save of an exported module writes settings)"
+				hint = "; without settings in the file, this form is assumed (DPN.save of an exported module writes " +
+					"them)"
 			}
 			return nil, fmt.Errorf("no tensor %q of shape %v, which the form %q has%s", want.Name, want.Shape, c.Form,
 				hint)

@@ -28,7 +28,7 @@ const mostHashed = 1 << 17
 type origin struct {
 	train, test string // hashes of prefixes, see prefixHashes
 	val         string // of the setting val-data
-	folder      string // of absolute paths; "" unless the setting data is a relative folder
+	folder      string // of absolute paths; "" unless the setting data has a relative name
 }
 
 // originOf describes data that were opened by the name in the settings.
@@ -57,9 +57,10 @@ func originOf(name string, data *dataset.Data) origin {
 	return o
 }
 
-// relativeData says whether a data set is a folder of a relative name.
+// relativeData says whether the files or the folder of a data set have a relative name.
 func relativeData(name string) bool {
-	return name != "" && name != "digits" && name != "mnist" && name != "fashion-mnist" && !filepath.IsAbs(name)
+	return name != "" && name != "digits" && name != "mnist" && name != "fashion-mnist" &&
+		!filepath.IsAbs(strings.TrimPrefix(name, mnistC))
 }
 
 // mnistC is before the folder in the names of data in MNIST-C's arrays.
@@ -131,7 +132,8 @@ func (m *Model) OtherImages(data *dataset.Data) bool {
 	return other(m.origin.train, data.Train) || other(m.origin.test, data.Test)
 }
 
-// TrainedOn says whether s begins with the samples that the model was trained on, as far as the model file tells.
+// TrainedOn says whether the first samples of s are the first that the model was trained on, as far as the model file
+// tells.
 func (m *Model) TrainedOn(s *dataset.Set) bool {
 	return m.origin.train != "" && s.Len() > 0 && sameImages(m.origin.train, prefixHashes(s))
 }
@@ -148,7 +150,7 @@ func (m *Model) SamplesHash() string {
 }
 
 // DataFolder returns where the model's data lay when it was trained, by their place relative to the
-// model file; "" unless Config.Data is a relative folder and the file says so.
+// model file; "" unless Config.Data is a relative name of files or folders and the file says so.
 func (m *Model) DataFolder() string { return m.origin.folder }
 
 // metadata adds what is known to the metadata of a file at path.

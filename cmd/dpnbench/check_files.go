@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"dpnbench/engine/check"
@@ -107,7 +108,7 @@ func (a *app) judgeCases(ctx context.Context, dir string) error {
 		{dir, row.Kernel, fmt.Sprint(row.Cases), fmt.Sprint(row.Failed), mostULP(row.MaxULP),
 			errorRatio(row.MaxErrorRatio), fmt.Sprint(row.BytesOutside)}})
 	a.findings(r, "this case alone", func(f check.Failure) string {
-		return quote.Command("check", "--dump", dir+"-alone", "--kernel", row.Kernel, "--case", f.Case)
+		return quote.Command("check", "--dump", filepath.Clean(dir)+"-alone", "--kernel", row.Kernel, "--case", f.Case)
 	})
 	failed := failedCases(row.Failed, row.Cases)
 	if err := joined(failed, a.writeJSON(checkResult{sysinfo.ReadMachine(), r, nil})); err != nil {

@@ -124,7 +124,7 @@ func dataArgument(_ *cobra.Command, args []string, typed string) ([]string, cobr
 func completed(f *pflag.Flag, values []string, typed string) ([]string, cobra.ShellCompDirective) {
 	directive := cobra.ShellCompDirectiveNoFileComp
 	before := ""
-	if _, slice := f.Value.(pflag.SliceValue); slice || f.Name == "corrupt" {
+	if _, slice := f.Value.(pflag.SliceValue); slice {
 		before = typed[:strings.LastIndex(typed, ",")+1]
 		directive |= cobra.ShellCompDirectiveNoSpace // a comma may follow
 	}

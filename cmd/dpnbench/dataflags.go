@@ -276,7 +276,8 @@ func (m *modelFlags) needImages(model *dpn.Model, what string) error {
 
 // openModelData opens the images that the model or else the flags name, the training images only
 // with train. A relative folder that is not here is looked for from the model file. Other images
-// under the name that the model was trained with give a warning.
+// under the name that the model was trained with give a warning, and so do test samples that it was, or may have been,
+// trained on.
 func (a *app) openModelData(ctx context.Context, m *dpn.Model, path string, d *dataFlags, flags *pflag.FlagSet,
 	train bool) (data *dataset.Data, err error) {
 	trained := m.Config
@@ -301,19 +302,18 @@ func (a *app) openModelData(ctx context.Context, m *dpn.Model, path string, d *d
 	if flags.Changed("data") {
 		a.noteData(data)
 	}
-	what := "test " + m.Shape.Samples()
-	sameName, c := m.Config.Data == trained.Data, m.Config
+	samples, c := m.Shape.Samples(), m.Config
 	switch {
 	case data.Test != nil && m.TrainedOn(data.Test):
-		a.log().Warn("the "+what+" are those that the model was trained on: their results say little about others",
-			"data", c.Data, "model", path)
-	case sameName && c.TestShare+trained.TestShare > 0 && (c.TestShare != trained.TestShare ||
-		c.DataSeed != trained.DataSeed):
-		a.log().Warn("the model may have been trained on some of the "+what+": others were left out of its training "+
-			"(--test-share, --data-seed)", "data", c.Data, "model", path)
-	case sameName && c.DataSeed == trained.DataSeed && m.OtherImages(data):
-		a.log().Warn("the "+m.Shape.Samples()+" differ from those that the model was trained with, "+
-			"under the same name", "data", m.Config.Data, "model", path)
+		a.log().Warn("the model was trained on test "+samples+": results on them say little about others", "data",
+			c.Data, "model", path)
+	case c.Data == trained.Data && c.TestShare > 0 && (c.TestShare != trained.TestShare || c.DataSeed !=
+		trained.DataSeed):
+		a.log().Warn("the model may have been trained on some of the test "+samples+": others were left out of its "+
+			"training (--test-share, --data-seed)", "data", c.Data, "model", path)
+	case c.Data == trained.Data && c.DataSeed == trained.DataSeed && m.OtherImages(data):
+		a.log().Warn("the "+samples+" differ from those that the model was trained with, under the same name", "data",
+			c.Data, "model", path)
 	}
 	return data, nil
 }

@@ -180,7 +180,7 @@ func TestColumns(t *testing.T) {
 	write(t, "more.csv", []byte("width,who,length\n1,Ann,2\n3,Bob,4\n"))
 	_, errs, status := dpnbench(t, "predict", "--model", model, "more.csv", "--out", "p.csv")
 	if want := "more.csv: left out: column \"who\": the model has no feature of that name (--label COLUMN " +
-		"if it holds the labels)\n"; status != exitDone ||
+		"if one holds the labels)\n"; status != exitDone ||
 		errs != want {
 		t.Errorf("predict: status %d, %q, want %q", status, errs, want)
 	}

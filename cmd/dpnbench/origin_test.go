@@ -74,7 +74,7 @@ func TestTrainedOn(t *testing.T) {
 	fails(t, with(train[:5], "--data", "x.csv,turned.csv"),
 		`other columns than in x.csv: feature 1 is "b", expected "a"`)
 	for _, c := range []struct{ model, flags, want string }{
-		{"all", "--test-share 1", "are those that the model was trained on"},
+		{"all", "--test-share 1", "the model was trained on test vectors"},
 		{"all", "--test-share 0.25", "may have been trained on some"},
 		{"some", "", ""},
 		{"some", "--test-share 0.5", "may have been trained on some"},

@@ -105,7 +105,7 @@ type seen struct {
 // data, whose files have changed meanwhile: such runs cannot be compared.
 func (s *sweeping) sameSamples(run int, t *trainResult) error {
 	c := t.Config
-	of := fmt.Sprintf("%q", []any{c.Data, c.TrainSize, c.TestSize, c.DataSeed, c.TestShare, c.ValData, c.Format,
+	of := fmt.Sprintf("%#v", []any{c.Data, c.TrainSize, c.TestSize, c.DataSeed, c.TestShare, c.ValData, c.Format,
 		c.Label, c.Drop, c.Size, c.Channels})
 	s.mu.Lock()
 	defer s.mu.Unlock()

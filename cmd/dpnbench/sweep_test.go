@@ -164,5 +164,11 @@ func TestSweepOfOtherSamples(t *testing.T) {
 	succeed(t, sweep("[0.01]")...)
 	idx(t, data, 140)
 	succeed(t, sweep("[0.01]")...) // nothing is compared with it
+	settings := "epochs = 1\nmax-updates = 1\ntrain-size = 200\ntest-size = 9"
+	large := []string{"sweep", "--config", sweepConfig(t, dir, "digits", settings,
+		"[vary]\ndata-seed = [2000000, 3000000]"), "--out", filepath.Join(dir, "large"), "--quiet"}
+	if _, errs, status := dpnbench(t, large...); status != exitDone {
+		t.Errorf("other samples by their settings: status %d, %s", status, errs)
+	}
 	fails(t, sweep("[0.01, 0.02]"), "--out "+out, "runs 0 and 1 were trained on other samples of the same name, "+data)
 }

@@ -235,7 +235,7 @@ const dropHint = "--drop COLUMN leaves one out"
 func (c *columns) note(p *part) {
 	why := "the model has no feature of that name"
 	if c.at < 0 && c.opt.Label == "" && !c.opt.unlabelled {
-		why += " (--label COLUMN if it holds the labels)"
+		why += " (--label COLUMN if one holds the labels)"
 	}
 	p.note("column", c.unused, why)
 	p.note("column", c.numbers, "by its name it numbers the rows")

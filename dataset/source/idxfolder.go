@@ -17,7 +17,7 @@ import (
 func isIDX(name string) bool { return idxName.MatchString(strings.ToLower(name)) }
 
 // idxName matches such as images-idx3-ubyte, images.idx3-ubyte, images.idx and images-idx3.
-var idxName = regexp.MustCompile(`([-.]ubyte|\.idx|[-.]idx[1-9](-[a-z]+)?)(\.gz)?$`)
+var idxName = regexp.MustCompile(`([-.]ubyte|\.idx|[-.]idx[1-9](-[a-z0-9]+)?)(\.gz)?$`)
 
 // filesOf returns the files of path that have a role and are of a kind, by their names. path is a folder, or one with
 // the beginning of names in it, such as gzip/emnist-letters. Of a file and its compressed copy the file is taken.

@@ -66,10 +66,9 @@ func readImages(path string, opt Options) (*content, error) {
 		c.notes = leftOut("folder", otherFolders(path, train, test), "only training and test images are read")
 	}
 	for _, s := range []struct {
-		dir  string
-		size int
-		to   **part
-	}{{train, opt.TrainSize, &c.train}, {test, opt.TestSize, &c.test}} {
+		dir string
+		to  **part
+	}{{train, &c.train}, {test, &c.test}} {
 		if s.dir == "" || s.dir == train && opt.TestOnly && test != "" {
 			continue
 		}
@@ -77,10 +76,7 @@ func readImages(path string, opt Options) (*content, error) {
 		if err != nil {
 			return nil, err
 		}
-		if s.size == 0 || opt.TestShare > 0 { // the sizes are those after the split
-			s.size = len(files)
-		}
-		if *s.to, err = decodeFirst(s.dir, files, s.size, opt); err != nil {
+		if *s.to, err = decodeAll(s.dir, files, opt); err != nil {
 			return nil, err
 		}
 	}
@@ -243,9 +239,8 @@ func brokenFiles(path string, all int, errs []error) error {
 		strings.Join(texts, "; "), more)
 }
 
-// decodeFirst decodes the first n images, if there are as many, on all cores. Labels are those of all files, so that
-// the classes do not depend on n.
-func decodeFirst(dir string, files []imageFile, n int, opt Options) (*part, error) {
+// decodeAll decodes images on all cores.
+func decodeAll(dir string, files []imageFile, opt Options) (*part, error) {
 	if len(files) == 0 {
 		return nil, fmt.Errorf("%s: expected images, found none", folderOr(dir))
 	}
@@ -266,7 +261,7 @@ func decodeFirst(dir string, files []imageFile, n int, opt Options) (*part, erro
 		return problem
 	}
 	parallel.Each(len(files), 0, func(i int) {
-		if i >= n && !files[i].misnamed || check() != nil {
+		if check() != nil {
 			return
 		}
 		if images[i], errs[i] = files[i].read(opt); errs[i] == nil {
@@ -288,7 +283,7 @@ func decodeFirst(dir string, files []imageFile, n int, opt Options) (*part, erro
 	if len(broken) > 0 {
 		return nil, brokenFiles(dir, len(files), broken)
 	}
-	return together(dir, files, images[:min(n, len(files))])
+	return together(dir, files, images)
 }
 
 // together makes a part of images: grey if all are.
@@ -311,10 +306,8 @@ func together(dir string, files []imageFile, images []*decoded) (*part, error) {
 			p.pixels = append(p.pixels, x.pixels...)
 		}
 		images[i] = nil
-	}
-	for _, f := range files {
-		if f.class != "" {
-			p.texts = append(p.texts, f.class)
+		if files[i].class != "" {
+			p.texts = append(p.texts, files[i].class)
 		}
 	}
 	return p, nil

@@ -178,16 +178,6 @@ func TestImageFolders(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	write(t, dir, "a/1.png", small)
-	write(t, dir, "b/2.png", small[:40]) // beyond what is asked for
-	d, err := Open(dir, Options{TrainSize: 1})
-	if err != nil || d.Train.Len() != 1 || !slices.Equal(d.Classes, []string{"a", "b"}) || d.Check() != nil {
-		t.Errorf("the first image: %+v, %v", d, err)
-	}
-	if _, err := Open(dir, Options{TrainSize: 1, TestShare: 0.5}); err == nil {
-		t.Error("a share of a broken image: no error")
-	}
-	dir = t.TempDir()
 	for i := range 30 {
 		write(t, dir, fmt.Sprintf("a/%d.png", i), []byte("no image"))
 	}

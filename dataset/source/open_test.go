@@ -212,7 +212,7 @@ func TestAbsolute(t *testing.T) {
 
 // A column of images without rows has no image to take the shape from.
 func TestNoImages(t *testing.T) {
-	if _, err := decodeFirst("x.parquet", nil, 0, Options{}); err == nil || err.Error() !=
+	if _, err := decodeAll("x.parquet", nil, Options{}); err == nil || err.Error() !=
 		"x.parquet: expected images, found none" {
 		t.Errorf("error %v", err)
 	}

@@ -192,7 +192,7 @@ func samplesOfImages(name string, files []imageFile, opt Options) (*content, []s
 			files[i].class = ""
 		}
 	}
-	p, err := decodeFirst(name, files, len(files), opt)
+	p, err := decodeAll(name, files, opt)
 	if err != nil {
 		return nil, nil, err
 	}

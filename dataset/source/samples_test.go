@@ -275,7 +275,7 @@ func TestAnySplit(t *testing.T) {
 // TestIsIDX checks which names are those of IDX files.
 func TestIsIDX(t *testing.T) {
 	for name, want := range map[string]bool{"train-images-idx3-ubyte": true, "train-images.idx3-ubyte.gz": true,
-		"x.idx": true, "Y-IDX1": true, "w.idx2-float": true, "labels.ubyte": true, "sample-idx.csv": false,
+		"x.idx": true, "Y-IDX1": true, "w.idx2-float32": true, "labels.ubyte": true, "sample-idx.csv": false,
 		"scan-idx7.png": false, "class-idx.json": false, "y.idx.npy": false, "idx3": false} {
 		if isIDX(name) != want {
 			t.Errorf("%s: %v, want %v", name, !want, want)

@@ -166,7 +166,11 @@ func tableOf(path string, r io.Reader, opt Options) (*part, []string, error) {
 	}
 	p.Shape = dataset.Vector(width)
 	if p.texts != nil {
-		if err := t.CheckLabels("--label COLUMN takes another column"); err != nil {
+		hint := "--label COLUMN takes another column"
+		if c.guessed {
+			hint += ", --label none none"
+		}
+		if err := t.CheckLabels(hint); err != nil {
 			return nil, nil, err
 		}
 	}
