@@ -215,6 +215,9 @@ func featuresFact(m *dpn.Model) string {
 	features := "pixels"
 	switch c.Extractor {
 	case "identity":
+		if !m.Shape.IsImage() {
+			features = "the input"
+		}
 	case "conv", "conv3":
 		features = fmt.Sprintf("%d from convolutions", m.Dim())
 	default:
@@ -281,7 +284,7 @@ const unevenWeights = 0.8
 // fuzzinessSentence gives D at the input, in the features and after denoising.
 func (a Analysis) fuzzinessSentence() string {
 	var features, limit any
-	if !a.pixels() {
+	if !a.Model.InputFeatures() {
 		features = a.layer("features").Fuzziness
 	}
 	l := a.layer("denoised")

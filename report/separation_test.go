@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"dpnbench/dataset"
+	"dpnbench/dpn"
 	"dpnbench/dpn/separation"
 	"dpnbench/plot"
 )
@@ -95,6 +97,19 @@ func TestSeparationNames(t *testing.T) {
 				}
 				at += i
 			}
+		}
+	}
+}
+
+// TestFeaturesFact names the features of networks on images and on vectors.
+func TestFeaturesFact(t *testing.T) {
+	for want, m := range map[string]*dpn.Model{
+		"pixels":                {Shape: dataset.Grey(2, 3), Config: dpn.Config{Extractor: "identity"}},
+		"the input":             {Shape: dataset.Vector(4), Config: dpn.Config{Extractor: "identity"}},
+		"the input, normalised": {Shape: dataset.Vector(4), Config: dpn.Config{Extractor: "identity", LayerNorm: true}},
+	} {
+		if got := featuresFact(m); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }
