@@ -113,3 +113,28 @@ func TestFeaturesFact(t *testing.T) {
 		}
 	}
 }
+
+// TestSeparationCells holds the cells of the tables against numbers that all differ.
+func TestSeparationCells(t *testing.T) {
+	one, two := separation.Layer{Name: "a", NC1: 1.5}, separation.Layer{Name: "b", NC1: 2.5, FuzzinessBalanced: 3.5,
+		Compression: 4.5, Discrimination: 5.5, StableRank: 6.5}
+	two.NC1Balanced, two.NC1Trace, two.NC2Norms, two.NC2Angles, two.NC2MaxAngle, two.NC2Frame = 11, 12, 13, 14, 15, 16
+	two.Test = &separation.Test{NearestMeanAccuracy: 0.17}
+	two.Duality = &separation.Duality{Simplex: separation.Simplex{NC2Norms: 21, NC2Angles: 22, NC2MaxAngle: 23,
+		NC2Frame: 24}, NC3: 25, NC3Frame: 26, NC4: 0.27, Accuracy: 0.28}
+	depth := &separation.Depth{Layers: []separation.Layer{one, two}, Loads: []separation.Load{{Layer: "b", Share: 0.31,
+		Limit: 0.32, CI: []separation.Float{0.33, 0.34}}}}
+	depth.DiscriminationLine = &separation.Line{Points: 4, Slope: 41, SlopeCI: []separation.Float{42, 43},
+		Pearson: 0.44}
+	s := Separation{Depth: depth}
+	for want, rows := range map[string][]Row{
+		"b 2.50 11.0 12.0 13.0 14.0 15.0 16.0 –":                          s.collapseTable().Rows,
+		"b 28.0% 21.0 22.0 23.0 24.0 25.0 26.0 27.0%":                     s.classifierTable().Rows,
+		"b 3.50 31.0% 32.0% 33.0% to 34.0% 4.50 5.50 6.50 17.0%":          s.depthTable().Rows,
+		text.Say("discrimination row") + " 4 41.0 42.0 to 43.0 0.440 – –": s.lawTable().Rows,
+	} {
+		if got := strings.Join(rows[len(rows)-1].Cells, " "); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -183,3 +183,46 @@ func TestStudyUncertaintyNotFinite(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestUnknownsOfVectors checks unknown sets of vectors: features within their ranges, or those of the samples, each
+// taken from another order; and that other numbers give other ones.
+func TestUnknownsOfVectors(t *testing.T) {
+	const n, d = 50, 3
+	s := &dataset.Set{Shape: dataset.Vector(d), Values: make([]float32, n*d)}
+	for i := range n {
+		for j := range d {
+			s.Values[i*d+j] = float32(100*j + i)
+		}
+	}
+	unknowns, others := Unknowns(s, 1, 0), Unknowns(s, 1, n)
+	column := func(s *dataset.Set, j int) (x []float32) {
+		for i := range n {
+			x = append(x, s.Vector(i)[j])
+		}
+		return x
+	}
+	for k, u := range unknowns {
+		if slices.Equal(u.Images.Values, others[k].Images.Values) {
+			t.Errorf("%s: the same under other numbers", u.Name)
+		}
+		for j := range d {
+			x, all := column(u.Images, j), column(s, j)
+			if u.Name == "uniform" {
+				if slices.Min(x) < all[0] || slices.Max(x) > all[n-1] || slices.Max(x)-slices.Min(x) < 40 {
+					t.Errorf("feature %d: uniform from %v to %v, within %v to %v", j, slices.Min(x), slices.Max(x),
+						all[0], all[n-1])
+				}
+				continue
+			}
+			sorted := slices.Sorted(slices.Values(x))
+			same := j > 0 && x[0]-float32(100*j) == column(u.Images, 0)[0]
+			if !slices.Equal(sorted, all) || slices.Equal(x, all) || same {
+				t.Errorf("feature %d: %v is no order of its own", j, x)
+			}
+		}
+	}
+	image := &dataset.Set{Shape: dataset.Grey(2, 2), Pixels: make([]byte, 4)}
+	if u := Unknowns(image, 1, 0)[2]; u.Corruption != (dataset.Corruption{Name: "rotation", Severity: 90}) {
+		t.Errorf("rotated: %v", u.Corruption)
+	}
+}
