@@ -17,17 +17,15 @@ import (
 // checkFiles is check with --order, --dump or --judge.
 func (a *app) checkFiles(ctx context.Context, flags *pflag.FlagSet, o checkFlags) error {
 	selected := o.kernel != "" || o.quick || len(o.cases) > 0
-	for _, x := range []struct {
-		given bool
-		flag  string
-		names []string
-	}{{o.dump != "", "--dump", []string{"tier", "threads"}}, {o.judge != "" && !o.order, "--judge", []string{"tier",
-		"threads"}}, {o.order, "--order", []string{"threads"}}} {
-		if x.given {
-			if err := notWith(flags, x.flag, x.names...); err != nil {
-				return err
-			}
-		}
+	with, idle := "--judge", []string{"threads", "tier"} // flags without effect
+	switch {
+	case o.dump != "":
+		with = "--dump"
+	case o.order: // of the engine, too, on one thread
+		with, idle = "--order", idle[:1]
+	}
+	if err := notWith(flags, with, idle...); err != nil {
+		return err
 	}
 	switch {
 	case o.sweep:

@@ -60,7 +60,7 @@ reported for the best run only.
 table and page. --list prints the runs, their numbers and what is finished.`
 
 func sweepCommand(a *app) *cobra.Command {
-	s := &sweeping{app: a}
+	s := &sweeping{app: a, samples: map[string]seen{}}
 	c := &cobra.Command{
 		Use:   "sweep",
 		Short: "Train over settings and seeds, and compare",
@@ -104,19 +104,15 @@ type seen struct {
 // sameSamples refuses the results of a run that was trained on other samples than another one with the same settings of
 // data, whose files have changed meanwhile: such runs cannot be compared.
 func (s *sweeping) sameSamples(run int, t *trainResult) error {
+	if t.SamplesHash == "" { // of an earlier version
+		return nil
+	}
 	c := t.Config
 	of := fmt.Sprintf("%#v", []any{c.Data, c.TrainSize, c.TestSize, c.DataSeed, c.TestShare, c.ValData, c.Format,
 		c.Label, c.Drop, c.Size, c.Channels})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.samples == nil {
-		s.samples = map[string]seen{}
-	}
-	before, ok := s.samples[of]
-	if t.SamplesHash == "" { // of an earlier version
-		return nil
-	}
-	if ok && before.hash != t.SamplesHash {
+	if before, ok := s.samples[of]; ok && before.hash != t.SamplesHash {
 		return fmt.Errorf("--out %s: runs %d and %d were trained on other samples of the same name, %s, and cannot be "+
 			"compared; expected a folder for each", s.out, before.run, run, c.Data)
 	}
