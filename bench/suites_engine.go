@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"sync"
 
 	"dpnbench/engine"
@@ -320,7 +321,7 @@ func inOrder(sweep map[[4]int]Extent) [][4]int {
 	for s := range sweep {
 		all = append(all, s)
 	}
-	slices.SortFunc(all, func(a, b [4]int) int { return slices.Compare(a[:], b[:]) })
+	sort.Slice(all, func(i, j int) bool { return slices.Compare(all[i][:], all[j][:]) < 0 })
 	return all
 }
 

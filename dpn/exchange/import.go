@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 
 	"dpnbench/dpn"
@@ -161,7 +162,7 @@ func unwrap(f *safetensors.File) {
 		t.Name = name
 	}
 	f.Converted = converted
-	slices.SortFunc(f.Tensors, func(a, b safetensors.Tensor) int { return strings.Compare(a.Name, b.Name) })
+	sort.Slice(f.Tensors, func(i, j int) bool { return f.Tensors[i].Name < f.Tensors[j].Name })
 }
 
 // stateOf returns the dictionary that has the centres: the value itself, or one of its values, as in a
