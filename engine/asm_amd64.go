@@ -46,8 +46,10 @@ var avx2Kernels = kernels{table{
 	addPatches:             addPatchesAVX2,
 	spreadPatches:          spreadPatchesAVX2,
 	transpose:              transposeAVX2,
-	reluPool:               reluPoolAVX2,
 	poolBackward:           poolBackwardAVX2,
+	convImages:             8,
+	convChannels:           3,
+	convPool:               convPoolAVX2,
 	add:                    addAVX2,
 	subRows:                subRowsAVX2,
 	multiply:               multiplyAVX2,
@@ -288,7 +290,7 @@ func addPatchesAVX2(c []float32, crs, cols int, r, b []float32, at []int32, stri
 func spreadPatchesAVX2(b, r []float32, at []int32, w []float32, ws, stride int)
 
 //go:noescape
-func reluPoolAVX2(y []float32, which []byte, x []float32, stride, w int)
+func convPoolAVX2(args *ConvPool)
 
 // poolBackwardAVX2 is poolBackwardGeneric with AVX2 for the rows from whose start whole vectors of eight fit.
 func poolBackwardAVX2(args *poolBackwardArgs) (n int) {

@@ -41,8 +41,10 @@ var avx512Kernels = kernels{table{
 	addPatches:             addPatchesAVX512,
 	spreadPatches:          spreadPatchesAVX512,
 	transpose:              transposeAVX512,
-	reluPool:               reluPoolAVX512,
 	poolBackward:           poolBackwardAVX512,
+	convImages:             16,
+	convChannels:           4,
+	convPool:               convPoolAVX512,
 	add:                    addAVX512,
 	subRows:                subRowsAVX512,
 	multiply:               multiplyAVX512,
@@ -229,7 +231,7 @@ func addPatchesAVX512(c []float32, crs, cols int, r, b []float32, at []int32, st
 func spreadPatchesAVX512(b, r []float32, at []int32, w []float32, ws, stride int)
 
 //go:noescape
-func reluPoolAVX512(y []float32, which []byte, x []float32, stride, w int)
+func convPoolAVX512(args *ConvPool)
 
 // poolBackwardAVX512 is poolBackwardGeneric with AVX-512, for w up to 16.
 //

@@ -1,6 +1,7 @@
 //go:build amd64 && !purego && !noasm
 
 #include "textflag.h"
+#include "conv_pool_amd64.h"
 #include "go_asm.h"
 
 // AVX2: convolution of one channel in patches of five rows, and pooling.
@@ -11,8 +12,8 @@
 //
 //	addPatchesAVX2        C += r[p] * patch p of B, five rows each
 //	spreadPatchesAVX2     patch p of B += r[p] * W, five rows each
-//	reluPoolAVX2          ReLU and the maximum of 2 x 2 pixels
-//	poolBackwardRowsAVX2  gradient of reluPool: its sums and the list of its entries
+//	poolBackwardRowsAVX2  gradient of pooling: its sums and the list of its entries
+//	convPoolAVX2          convolution, ReLU and the maximum of 2 x 2 pixels
 
 // ---------------------------------------------------------------------------------
 // Patches: five rows, in an array whose rows are stride floats apart
@@ -216,165 +217,6 @@ end:
 // ---------------------------------------------------------------------------------
 // Pooling
 
-// POOL_MAX takes up to sixteen pixels of an upper row (Y0, Y1) and of a lower row (Y2, Y3) and leaves
-// the largest of every 2 x 2 in Y8; their pixels are then in Y4, Y5 (upper), Y6 and Y7 (lower).
-// The shuffles stay within halves of registers; POOL_UNMIX puts the quarters in order.
-#define POOL_MAX \
-	VMAXPS  Y15, Y0, Y0       \ // NaN becomes 0, and -0 +0
-	VMAXPS  Y15, Y1, Y1       \
-	VMAXPS  Y15, Y2, Y2       \
-	VMAXPS  Y15, Y3, Y3       \
-	VSHUFPS $0x88, Y1, Y0, Y4 \
-	VSHUFPS $0xDD, Y1, Y0, Y5 \
-	VSHUFPS $0x88, Y3, Y2, Y6 \
-	VSHUFPS $0xDD, Y3, Y2, Y7 \
-	VMAXPS  Y4, Y5, Y8        \
-	VMAXPS  Y6, Y7, Y9        \
-	VMAXPS  Y8, Y9, Y8
-
-#define POOL_UNMIX(from, to) VPERMPD $0xD8, from, to
-
-// POOL_WHICH leaves the number of the largest pixel of each 2 x 2, as bytes, in X9.
-#define POOL_WHICH \
-	VMOVDQA   Y12, Y9          \
-	VCMPPS    $0, Y6, Y8, Y10  \
-	VBLENDVPS Y10, Y13, Y9, Y9 \
-	VCMPPS    $0, Y5, Y8, Y10  \
-	VBLENDVPS Y10, Y14, Y9, Y9 \
-	VCMPPS    $0, Y4, Y8, Y10  \
-	VBLENDVPS Y10, Y15, Y9, Y9 \
-	VCMPPS    $0, Y15, Y8, Y10 \
-	VBLENDVPS Y10, Y11, Y9, Y9 \
-	POOL_UNMIX(Y9, Y9)         \
-	VEXTRACTI128 $1, Y9, X10   \
-	VPACKSSDW X10, X9, X9      \
-	VPACKUSWB X9, X9, X9
-
-// POOL_CONSTANTS sets Y14, Y13 and Y12 to the integers 1, 2 and 3.
-#define POOL_CONSTANTS \
-	VPCMPEQD Y14, Y14, Y14 \
-	VPSRLD   $31, Y14, Y14 \
-	VPADDD   Y14, Y14, Y13 \
-	VPADDD   Y14, Y13, Y12
-
-// func reluPoolAVX2(y []float32, which []byte, x []float32, stride, w int)
-//
-// Eight pooled pixels at a time. The last vector of a row also reads beyond it, and writes what the next row
-// overwrites. Where this would leave x or y: four at a time, then the rest.
-//
-// SI upper row of x, R11 bytes from row to row; DX, R8 current pixels of both rows, BX end of x
-// DI y, R15 its end   R9 which   R12 w, R13 pooled pixels left, CX of the row   R10 is 0 if which is empty
-// Y11 to Y15: the integers 4, 3, 2, 1, 0
-TEXT ·reluPoolAVX2(SB), NOSPLIT, $0-88
-	MOVQ y_base+0(FP), DI
-	MOVQ y_len+8(FP), R13
-	MOVQ which_base+24(FP), R9
-	MOVQ which_len+32(FP), R10
-	MOVQ x_base+48(FP), SI
-	MOVQ x_len+56(FP), BX
-	MOVQ stride+72(FP), R11
-	MOVQ w+80(FP), R12
-	SHLQ $2, R11
-	LEAQ (SI)(BX*4), BX
-	LEAQ (DI)(R13*4), R15
-	VXORPS Y15, Y15, Y15
-	POOL_CONSTANTS
-	VPADDD Y13, Y13, Y11     // 4, the number of no pixel
-	JMP  rows
-row:
-	MOVQ R12, CX             // columns left
-	MOVQ SI, DX
-	LEAQ (SI)(R11*1), R8
-eight:
-	LEAQ 64(R8), AX
-	CMPQ AX, BX
-	JHI  four
-	LEAQ 32(DI), AX
-	CMPQ AX, R15
-	JHI  four
-	VMOVUPS (DX), Y0
-	VMOVUPS 32(DX), Y1
-	VMOVUPS (R8), Y2
-	VMOVUPS 32(R8), Y3
-	POOL_MAX
-	POOL_UNMIX(Y8, Y10)
-	VMOVUPS Y10, (DI)
-	TESTQ R10, R10
-	JEQ  pooled
-	POOL_WHICH
-	VMOVQ X9, (R9)
-pooled:
-	MOVL    $8, AX
-	CMPQ    CX, AX
-	CMOVQLT CX, AX           // pixels of the row among them
-	LEAQ (DX)(AX*8), DX
-	LEAQ (R8)(AX*8), R8
-	LEAQ (DI)(AX*4), DI
-	ADDQ AX, R9
-	SUBQ AX, CX
-	JNE  eight
-	JMP  next
-four:
-	VXORPS Y1, Y1, Y1
-	VXORPS Y3, Y3, Y3
-	CMPQ CX, $4
-	JLT  fewer
-	VMOVUPS (DX), Y0
-	VMOVUPS (R8), Y2
-	POOL_MAX
-	POOL_UNMIX(Y8, Y10)
-	VMOVUPS X10, (DI)
-	ADDQ $32, DX
-	ADDQ $32, R8
-	ADDQ $16, DI
-	SUBQ $4, CX
-	TESTQ R10, R10
-	JEQ  fewer
-	POOL_WHICH
-	VMOVD X9, (R9)
-	ADDQ $4, R9
-fewer:
-	TESTQ CX, CX
-	JEQ  next
-	LEAQ ·tailMasks+32(SB), AX
-	SHLQ $2, CX
-	SUBQ CX, AX
-	SUBQ CX, AX
-	VMOVUPS (AX), Y10        // of twice as many pixels
-	VMASKMOVPS (DX), Y10, Y0
-	VMASKMOVPS (R8), Y10, Y2
-	POOL_MAX
-	POOL_UNMIX(Y8, Y9)
-	CMPQ CX, $8
-	JLT  one
-	VMOVLPS X9, (DI)
-	JEQ  two
-	VEXTRACTPS $2, X9, 8(DI)
-	JMP  two
-one:
-	VMOVSS X9, (DI)
-two:
-	ADDQ CX, DI
-	TESTQ R10, R10
-	JEQ  next
-	POOL_WHICH
-	SHRQ $2, CX
-	VMOVD X9, AX
-byte:
-	MOVB AX, (R9)
-	SHRL $8, AX
-	INCQ R9
-	DECQ CX
-	JNE  byte
-next:
-	LEAQ (SI)(R11*2), SI
-	SUBQ R12, R13
-rows:
-	CMPQ R13, R12
-	JGE  row
-	VZEROUPPER
-	RET
-
 // POOL_LOAD loads the gradient of eight pooled pixels into Y0 and the numbers of their pixels into Y1.
 #define POOL_LOAD \
 	VMOVUPS   (R10)(R13*4), Y0 \
@@ -570,3 +412,68 @@ DATA poolPixels<>+8(SB)/8, $0x0000000300000002
 DATA poolPixels<>+16(SB)/8, $0x0000000500000004
 DATA poolPixels<>+24(SB)/8, $0x0000000700000006
 GLOBL poolPixels<>(SB), RODATA|NOPTR, $32
+
+// ---------------------------------------------------------------------------------
+// Convolution and pooling of eight images, three output channels at a time
+
+// CONV_TAP multiplies a tap.
+#define CONV_TAP \
+	VBROADCASTSS (DX)(DI*1), Y0         \
+	VBROADCASTSS 4(DX)(DI*1), Y1        \
+	VBROADCASTSS 8(DX)(DI*1), Y2        \
+	CONV_ADD((SI)(BX*1), Y4, Y8, Y12)   \
+	CONV_ADD(32(SI)(BX*1), Y5, Y9, Y13) \
+	CONV_ADD((R12)(BX*1), Y6, Y10, Y14) \
+	CONV_ADD(32(R12)(BX*1), Y7, Y11, Y15)
+
+#define CONV_ADD(pixel, a, b, c) \
+	VMOVUPS pixel, Y3     \
+	VFMADD231PS Y3, Y0, a \
+	VFMADD231PS Y3, Y1, b \
+	VFMADD231PS Y3, Y2, c
+
+// CONV_POOL pools the four pixels of output channel o.
+#define CONV_POOL(o, a0, a1, a2, a3, training, done) \
+	VXORPS Y0, Y0, Y0                            \
+	TESTQ  DI, DI                                \
+	JNE    training                              \
+	MOVQ   ConvPool_Bad(AX), CX                  \
+	CONV_BAD((o*32)(CX), Y0, Y1, a0, a1, a2, a3) \
+training: \
+	CONV_MAX(5, Y0, Y1, a0, a1, a2, a3) \
+	TESTQ  DI, DI                       \
+	JEQ    done                         \
+	VPCMPEQD a3, a3, a3                 \ // -1
+	VCMPPS   $4, a2, Y1, a2             \ // -1 where it is not the largest
+	VCMPPS   $4, a1, Y1, a1             \
+	VCMPPS   $4, a0, Y1, a0             \
+	VPADDD   a3, a2, a2                 \
+	VPAND    a1, a2, a2                 \
+	VPADDD   a3, a2, a2                 \
+	VPAND    a0, a2, a2                 \ // minus the number of the first largest
+	VCMPPS   $0, Y0, Y1, a1             \
+	VPSLLD   $2, a1, a1                 \
+	VPOR     a1, a2, a2                 \ // or -4
+	VPSUBD   a2, Y0, a2                 \
+	CONV_BYTE(5, VPOR, a2, X1)          \
+done: \
+	ADDQ ConvPool_Pixels(AX), R13
+
+// func convPoolAVX2(args *ConvPool)
+//
+// Y4 to Y7 four pixels of the first channel, Y8 to Y11 the second, Y12 to Y15 the third
+// Y0 to Y2 weights, Y3 pixels
+TEXT ·convPoolAVX2(SB), NOSPLIT, $0-8
+	CONV_ARGS
+pixel:
+	MOVQ ConvPool_Bias(AX), CX
+	CONV_BIAS((CX), Y4, Y5, Y6, Y7)
+	CONV_BIAS(4(CX), Y8, Y9, Y10, Y11)
+	CONV_BIAS(8(CX), Y12, Y13, Y14, Y15)
+	CONV_SUMS(CONV_TAP, tap)
+	CONV_POOL(0, Y4, Y5, Y6, Y7, training0, done0)
+	CONV_POOL(1, Y8, Y9, Y10, Y11, training1, done1)
+	CONV_POOL(2, Y12, Y13, Y14, Y15, training2, done2)
+	CONV_NEXT(64, pixel)
+	VZEROUPPER
+	RET

@@ -1,6 +1,7 @@
 //go:build amd64 && !purego && !noasm
 
 #include "textflag.h"
+#include "conv_pool_amd64.h"
 #include "go_asm.h"
 
 // AVX-512: convolution of one channel in patches of five rows, and pooling.
@@ -11,8 +12,8 @@
 //
 //	addPatchesAVX512     C += r[p] * patch p of B, five rows each
 //	spreadPatchesAVX512  patch p of B += r[p] * W, five rows each
-//	reluPoolAVX512       ReLU and the maximum of 2 x 2 pixels
-//	poolBackwardAVX512   gradient of reluPool: its sums and the list of its entries
+//	poolBackwardAVX512   gradient of pooling: its sums and the list of its entries
+//	convPoolAVX512       convolution, ReLU and the maximum of 2 x 2 pixels
 
 // ---------------------------------------------------------------------------------
 // Patches: five rows, in an array whose rows are stride floats apart
@@ -225,92 +226,6 @@ GLOBL poolIota<>(SB), RODATA|NOPTR, $64
 	SHRQ  $16, AX \
 	KMOVW AX, K2
 
-// POOL_SIXTEEN sets CX to min(16, BX).
-#define POOL_SIXTEEN \
-	MOVL    $16, CX \
-	CMPQ    BX, CX  \
-	CMOVQLT BX, CX
-
-// func reluPoolAVX512(y []float32, which []byte, x []float32, stride, w int)
-//
-// Sixteen pooled pixels at a time, masked.
-//
-// SI upper row of x, R11 bytes from row to row; DX, R8 current pixels of both rows   DI y   R9 which
-// R12 w, R13 pooled pixels left, BX of the row, CX of this step   R10 is 0 if which is empty
-// Z20, Z21 indices of even and odd pixels; Z26 to Z29, Z31: the integers 4, 3, 2, 1, 0
-TEXT ·reluPoolAVX512(SB), NOSPLIT, $0-88
-	MOVQ y_base+0(FP), DI
-	MOVQ y_len+8(FP), R13
-	MOVQ which_base+24(FP), R9
-	MOVQ which_len+32(FP), R10
-	MOVQ x_base+48(FP), SI
-	MOVQ stride+72(FP), R11
-	MOVQ w+80(FP), R12
-	SHLQ $2, R11
-	VPXORD Z31, Z31, Z31
-	VMOVDQU32 poolIota<>(SB), Z30
-	VPADDD Z30, Z30, Z20     // even elements
-	MOVL $1, AX
-	VPBROADCASTD AX, Z29
-	VPADDD Z29, Z20, Z21     // odd elements
-	VPADDD Z29, Z29, Z28     // 2
-	VPADDD Z29, Z28, Z27     // 3
-	VPADDD Z28, Z28, Z26     // 4
-	JMP  rows
-row:
-	MOVQ R12, BX             // columns left
-	MOVQ SI, DX
-	LEAQ (SI)(R11*1), R8
-columns:
-	POOL_SIXTEEN
-	SUBQ CX, BX
-	POOL_MASKS
-	VMOVUPS.Z (DX), K1, Z0
-	VMOVUPS.Z 64(DX), K2, Z1
-	VMOVUPS.Z (R8), K1, Z2
-	VMOVUPS.Z 64(R8), K2, Z3
-	VMAXPS Z31, Z0, Z0       // NaN becomes 0, and -0 +0
-	VMAXPS Z31, Z1, Z1
-	VMAXPS Z31, Z2, Z2
-	VMAXPS Z31, Z3, Z3
-	VMOVAPS Z0, Z4
-	VMOVAPS Z2, Z6
-	VPERMT2PS Z1, Z20, Z4    // the four pixels in Z4, Z0, Z6, Z2
-	VPERMT2PS Z1, Z21, Z0
-	VPERMT2PS Z3, Z20, Z6
-	VPERMT2PS Z3, Z21, Z2
-	VMAXPS Z4, Z0, Z8
-	VMAXPS Z6, Z2, Z9
-	VMAXPS Z8, Z9, Z8
-	VMOVUPS Z8, K3, (DI)
-	TESTQ R10, R10
-	JEQ  pooled
-	VCMPPS $0, Z6, Z8, K4
-	VCMPPS $0, Z0, Z8, K5
-	VCMPPS $0, Z4, Z8, K6
-	VCMPPS $0, Z31, Z8, K7   // none
-	VMOVDQA32 Z27, Z9
-	VMOVDQA32 Z28, K4, Z9
-	VMOVDQA32 Z29, K5, Z9
-	VMOVDQA32 Z31, K6, Z9
-	VMOVDQA32 Z26, K7, Z9
-	VPMOVDB Z9, K3, (R9)
-pooled:
-	LEAQ (DX)(CX*4), DX
-	LEAQ (R8)(CX*4), R8
-	SHRQ $1, CX
-	LEAQ (DI)(CX*4), DI
-	ADDQ CX, R9
-	TESTQ BX, BX
-	JNE  columns
-	LEAQ (SI)(R11*2), SI
-	SUBQ R12, R13
-rows:
-	CMPQ R13, R12
-	JGE  row
-	VZEROUPPER
-	RET
-
 // POOL_LIST appends those elements of Z0 and of their places that K4 selects to the lists.
 #define POOL_LIST(places) \
 	VPCOMPRESSD.Z places, K4, Z9 \
@@ -406,5 +321,76 @@ rows:
 	SUBQ $1, R15
 	JGE  row
 	MOVQ DX, n+8(FP)
+	VZEROUPPER
+	RET
+
+// ---------------------------------------------------------------------------------
+// Convolution and pooling of sixteen images, four output channels at a time
+
+// CONV_TAP multiplies a tap.
+#define CONV_TAP \
+	VBROADCASTSS (DX)(DI*1), Z0                \
+	VBROADCASTSS 4(DX)(DI*1), Z1               \
+	VBROADCASTSS 8(DX)(DI*1), Z2               \
+	VBROADCASTSS 12(DX)(DI*1), Z3              \
+	CONV_ADD((SI)(BX*1), Z16, Z20, Z24, Z28)   \
+	CONV_ADD(64(SI)(BX*1), Z17, Z21, Z25, Z29) \
+	CONV_ADD((R12)(BX*1), Z18, Z22, Z26, Z30)  \
+	CONV_ADD(64(R12)(BX*1), Z19, Z23, Z27, Z31)
+
+#define CONV_ADD(pixel, a, b, c, d) \
+	VMOVUPS pixel, Z4     \
+	VFMADD231PS Z4, Z0, a \
+	VFMADD231PS Z4, Z1, b \
+	VFMADD231PS Z4, Z2, c \
+	VFMADD231PS Z4, Z3, d
+
+// CONV_POOL pools the four pixels of output channel o.
+#define CONV_POOL(o, a0, a1, a2, a3, training, done) \
+	TESTQ DI, DI                                 \
+	JNE   training                               \
+	MOVQ  ConvPool_Bad(AX), CX                   \
+	CONV_BAD((o*64)(CX), Z5, Z0, a0, a1, a2, a3) \
+training: \
+	CONV_MAX(6, Z5, Z0, a0, a1, a2, a3) \
+	TESTQ DI, DI                        \
+	JEQ   done                          \
+	VCMPPS $0, a2, Z0, K2               \
+	VCMPPS $0, a1, Z0, K1               \
+	VCMPPS $0, a0, Z0, K3               \
+	VCMPPS $0, Z5, Z0, K4               \ // none
+	VMOVDQA32 Z8, Z1                    \
+	VMOVDQA32 Z7, K2, Z1                \
+	VMOVDQA32 Z6, K1, Z1                \
+	VMOVDQA32 Z5, K3, Z1                \
+	VMOVDQA32 Z9, K4, Z1                \
+	CONV_BYTE(6, VPORD, Z1, X2)         \
+done: \
+	ADDQ ConvPool_Pixels(AX), R13
+
+// func convPoolAVX512(args *ConvPool)
+//
+// Z16 to Z19 four pixels of the first channel, Z20 to Z23 the second, and so on
+// Z0 to Z3 weights, Z4 pixels, Z5 to Z9 the integers 0 to 4
+TEXT ·convPoolAVX512(SB), NOSPLIT, $0-8
+	CONV_ARGS
+	VPXORD Z5, Z5, Z5
+	MOVL $1, CX
+	VPBROADCASTD CX, Z6
+	VPADDD Z6, Z6, Z7
+	VPADDD Z6, Z7, Z8
+	VPADDD Z7, Z7, Z9
+pixel:
+	MOVQ ConvPool_Bias(AX), CX
+	CONV_BIAS((CX), Z16, Z17, Z18, Z19)
+	CONV_BIAS(4(CX), Z20, Z21, Z22, Z23)
+	CONV_BIAS(8(CX), Z24, Z25, Z26, Z27)
+	CONV_BIAS(12(CX), Z28, Z29, Z30, Z31)
+	CONV_SUMS(CONV_TAP, tap)
+	CONV_POOL(0, Z16, Z17, Z18, Z19, training0, done0)
+	CONV_POOL(1, Z20, Z21, Z22, Z23, training1, done1)
+	CONV_POOL(2, Z24, Z25, Z26, Z27, training2, done2)
+	CONV_POOL(3, Z28, Z29, Z30, Z31, training3, done3)
+	CONV_NEXT(128, pixel)
 	VZEROUPPER
 	RET

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"math"
+	"unsafe"
 )
 
 // The sizes that the kernels of convolution and pooling are made for. Other sizes work, by way of
@@ -52,17 +53,6 @@ func (kern *kernels) spreadPatches(b, r []float32, at []int32, w Matrix, stride 
 	}
 	kern.table.spreadPatches(b, r, at, w.Data, w.RS, stride)
 	return true
-}
-
-func (kern *kernels) reluPool(y []float32, which []byte, x []float32, stride, w int) {
-	if len(y) == 0 {
-		return
-	}
-	need("reluPool", "x", len(x), span(2*len(y)/w, stride, 2*w))
-	if len(which) > 0 {
-		need("reluPool", "which", len(which), len(y))
-	}
-	kern.table.reluPool(y, which, x, stride, w)
 }
 
 // MatMulAt is MatMul with rows of B that begin anywhere in b and may overlap: row p is b[at[p]:].
@@ -303,30 +293,14 @@ func patchesPerCall(rows, cols int) int {
 	return max(1, most/(rows*cols))
 }
 
-// ReLUPool sets y to the largest pixel of every 2 x 2 pixels of x, or to +0 if none is above 0.
-// NaN is ignored. A last odd row or column is left out: y has x.Rows/2 rows of x.Cols/2 pixels.
-// Unless which is empty, which[p] becomes the number of the first largest pixel in reading order,
-// 0 to 3, or NoPixel where y[p] is 0.
-func (w *Worker) ReLUPool(y []float32, which []byte, x Matrix) {
-	rows, cols := x.Rows/2, x.Cols/2
-	x.check("Worker.ReLUPool", "x")
-	length("Worker.ReLUPool", "y", len(y), rows*cols)
-	if len(which) > 0 {
-		length("Worker.ReLUPool", "which", len(which), len(y))
-	}
-	if x.CS != 1 && x.Cols > 1 {
-		panic(fmt.Sprintf("engine: Worker.ReLUPool: x has column stride %d, expected 1", x.CS))
-	}
-	w.e.kern.reluPool(y, which, x.Data, x.RS, cols)
-}
-
-// NoPixel is what ReLUPool writes where no pixel is above 0.
+// NoPixel is the number of none of 2 x 2 pixels, which have the numbers 0 to 3 in reading order: pooling with ReLU
+// selects the first largest one, or none if none is above 0. NaN counts as 0.
 const NoPixel = 4
 
 // PoolSlack is how many more patches than the gradient has elements a list of PoolBackward has room for.
 const PoolSlack = 16
 
-// PoolBackward passes the gradients dy of outputs of ReLUPool to the pixels that they selected (which).
+// PoolBackward passes the gradients dy of pooled pixels to the pixels that they selected (which, see NoPixel).
 // There are as many images as lists, one below the other in sums. It adds the gradients to the pixels of
 // sums, and sets the lists to the nonzero ones, in reading order, at the places row*down + column*right. Lists
 // that were made together with some of l, and are not in l, are then undefined.
@@ -364,4 +338,69 @@ func (w *Worker) PoolBackward(l PatchLists, sums Matrix, dy []float32, which []b
 		at += backward(onStack(&args))
 		l.lists[k] = patchList{begin, at}
 	}
+}
+
+// ConvPool is a run of pooled pixels beside each other, for Worker.ConvPool: q < N for all images i and output
+// channels o of ConvPoolSizes. Each is the largest, or 0, of four pixels u, v < 2, which are chains over the taps:
+//
+//	z[u, v] = fma(Weights[weight+o], X[at+u*Row+(2*q+v)*images+i], ...), from Bias[o]
+//
+// With p = First+o*Pixels+q, it becomes Y[p*images+i]. Its number (see NoPixel) is added to the bits of
+// Numbers[p/4*images+i] as byte p%4, which was 0. If Numbers is empty, 0 times each z is added to Bad[o*images+i],
+// so that it becomes NaN if one of them is infinite or NaN.
+type ConvPool struct {
+	Y, Numbers, Bad  []float32
+	X, Weights, Bias []float32
+	Taps             Taps
+	Row              int // floats
+	First, N, Pixels int
+}
+
+// Taps lists the taps of a kernel: where they lie in X, and where their weights lie.
+type Taps struct {
+	list       []int32 // bytes, in pairs
+	at, weight int     // the largest
+}
+
+// Add appends a tap at X[at:] with weights from Weights[weight] on.
+func (t *Taps) Add(at, weight int) {
+	if most := math.MaxInt32 / 4; min(at, weight) < 0 || max(at, weight) > most {
+		panic(fmt.Sprintf("engine: Taps.Add: %d and %d, expected 0 to %d", at, weight, most))
+	}
+	t.list = append(t.list, int32(4*at), int32(4*weight))
+	t.at, t.weight = max(t.at, at), max(t.weight, weight)
+}
+
+// ConvPoolSizes returns how many images (one in each lane of a vector) and output channels Worker.ConvPool takes at
+// once, and whether that is faster than MatMulAt for image after image: in the tiers that have a kernel for it.
+func (e *Engine) ConvPoolSizes() (images, channels int, fast bool) {
+	return e.kern.convImages, e.kern.convChannels, e.kern.convImages > genericConvImages
+}
+
+// ConvPool convolves and pools a run of pixels of a group of images. It is one call, which cannot be preempted.
+func (w *Worker) ConvPool(a *ConvPool) {
+	images, channels, _ := w.e.ConvPoolSizes()
+	if min(a.N, len(a.Taps.list)) < 1 || min(a.Row, a.First, a.Pixels) < 0 || a.Row > len(a.X) ||
+		max(a.N, a.First, a.Pixels) > len(a.Y) {
+		panic(fmt.Sprintf("engine: Worker.ConvPool: %d pixels from %d on of %d, %d taps, rows of %d", a.N, a.First,
+			a.Pixels, len(a.Taps.list)/2, a.Row))
+	}
+	last := a.First + (channels-1)*a.Pixels + a.N
+	need("ConvPool", "X", len(a.X), a.Taps.at+a.Row+2*a.N*images)
+	need("ConvPool", "Weights", len(a.Weights), a.Taps.weight+channels)
+	need("ConvPool", "Bias", len(a.Bias), channels)
+	need("ConvPool", "Y", len(a.Y), last*images)
+	if len(a.Numbers) > 0 {
+		need("ConvPool", "Numbers", len(a.Numbers), (last+3)/4*images)
+	} else {
+		need("ConvPool", "Bad", len(a.Bad), channels*images)
+		a.Numbers = nil // what the assembly looks at
+	}
+	w.e.kern.table.convPool(onStack(a))
+	w.e.yield(&w.e.scratch[w.index], 4*images*channels*a.N*len(a.Taps.list))
+}
+
+// BytesOf returns the bytes of numbers that stand for four bytes each, such as those of ConvPool.
+func BytesOf(x []float32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 4*len(x))
 }

@@ -38,7 +38,7 @@
 //
 // A committed hash of the results of each kernel (check/testdata/sha256.txt) holds every tier and
 // machine to it. Sign and payload of a NaN are not specified: a NaN in an operand gives some NaN,
-// except in functions that say that they ignore it (ReLU and ReLUPool, forward and backward, ArgMin
+// except in functions that say that they ignore it (ReLU and pooling, forward and backward, ArgMin
 // and ArgMax).
 //
 // # Sums of many numbers

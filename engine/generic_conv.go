@@ -2,45 +2,9 @@ package engine
 
 import (
 	"math"
-)
 
-// reluPoolGeneric sets y (rows of w) to the largest of every 2 x 2 pixels of x (rows of 2w, stride
-// apart), or to +0 if none is above 0. Unless which is empty, it becomes the number of the first largest
-// pixel (0 and 1 in the upper row, 2 and 3 in the lower one), or NoPixel where y is 0.
-//
-// Positive floats have the order of their bits. So the bits, followed by two bits of 3 minus the number
-// of the pixel, form an integer that is largest for the first largest pixel. A 0 that comes first has
-// the integer 3.
-func reluPoolGeneric(y []float32, which []byte, x []float32, stride, w int) {
-	const infinity = 0x7f800000<<2 | 3
-	order := func(v float32, low int64) int64 { return int64(int32(math.Float32bits(v)))<<2 + low }
-	finite := func(v float32, low int64) int64 { // NaN counts as 0
-		if v != v {
-			return low
-		}
-		return order(v, low)
-	}
-	for ; len(y) >= w && len(y) > 0; y = y[w:] {
-		top, bottom := x[:2*w], x[stride:stride+2*w]
-		for j := range w {
-			a, b, c, d := top[2*j], top[2*j+1], bottom[2*j], bottom[2*j+1]
-			k := max(3, order(a, 3), order(b, 2), order(c, 1), order(d, 0))
-			if k > infinity {
-				k = max(3, finite(a, 3), finite(b, 2), finite(c, 1), finite(d, 0))
-			}
-			y[j] = math.Float32frombits(uint32(k >> 2))
-			if len(which) > 0 {
-				which[j] = byte(3 - k&3 | (k>>2-1)>>63&NoPixel)
-			}
-		}
-		if len(which) > 0 {
-			which = which[w:]
-		}
-		if len(y) > w {
-			x = x[2*stride:]
-		}
-	}
-}
+	"dpnbench/engine/num"
+)
 
 // poolBackwardGeneric passes a gradient to the selected pixels: see poolBackwardArgs.
 func poolBackwardGeneric(args *poolBackwardArgs) (n int) { return poolBackwardRows(args, 0, 0) }
@@ -70,4 +34,35 @@ func poolBackwardRows(args *poolBackwardArgs, first, n int) int {
 		}
 	}
 	return n
+}
+
+// convPoolGeneric convolves and pools a run of pixels, see ConvPool, of genericConvImages images.
+func convPoolGeneric(a *ConvPool) {
+	const images, channels = genericConvImages, genericConvChannels
+	for k := range a.N * channels * images {
+		q, o, i := k/images/channels, k/images%channels, k%images
+		var z [4]float32
+		for j := range z {
+			z[j] = a.Bias[o]
+			for t := 0; t < len(a.Taps.list); t += 2 {
+				at := int(a.Taps.list[t])/4 + j/2*a.Row + (2*q+j%2)*images + i
+				z[j] = num.FMA32(a.Weights[int(a.Taps.list[t+1])/4+o], a.X[at], z[j])
+			}
+			if len(a.Numbers) == 0 {
+				a.Bad[o*images+i] += z[j] * 0
+			}
+		}
+		most, number := float32(0), uint32(NoPixel)
+		for j, v := range z {
+			if v > most {
+				most, number = v, uint32(j)
+			}
+		}
+		p := a.First + o*a.Pixels + q
+		a.Y[p*images+i] = most
+		if len(a.Numbers) > 0 {
+			word := &a.Numbers[p/4*images+i]
+			*word = math.Float32frombits(math.Float32bits(*word) | number<<(p%4*8))
+		}
+	}
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"testing"
@@ -35,40 +34,32 @@ func guarded(t *testing.T, n int) []float32 {
 	return x
 }
 
-// TestPooledPixelsGuarded checks that pooling writes and reads the numbers of pixels, which are bytes, only within
-// their slice, that others are kept, and that all tiers have the same results.
+// TestPooledPixelsGuarded checks that the way back through pooling reads the numbers of pixels, which are bytes, only
+// within their slice, and that all tiers have the same results.
 func TestPooledPixelsGuarded(t *testing.T) {
 	memory := guarded(t, 1)
 	all := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(memory))), 4*len(memory))
 	for w := 1; w <= 35; w++ {
 		for rows := 1; rows <= 3; rows++ {
 			n := rows * w
-			random, image, dy := num.NewRand(uint64(100*w+rows), 0), NewMatrix(2*rows, 2*w), make([]float32, n)
-			random.Normal(image.Data)
+			random, dy, numbers := num.NewRand(uint64(100*w+rows), 0), make([]float32, n), make([]byte, n)
 			random.Normal(dy)
-			var wantWhich []byte
+			for i := range numbers {
+				numbers[i] = byte(random.Intn(NoPixel + 1))
+			}
 			var wantSums []float32
 			for _, tier := range Available() {
 				e := newTestEngine(t, WithTier(tier), WithThreads(1))
 				for at, which := range [][]byte{all[:n], all[len(all)-n:]} {
-					for i := range all {
-						all[i] = 0xee
-					}
 					name := fmt.Sprintf("%v, %d x %d, place %d: ", tier, rows, w, at)
-					y, sums := make([]float32, n), NewMatrix(2*rows, 2*w)
+					copy(which, numbers)
+					sums := NewMatrix(2*rows, 2*w)
 					l := NewPatchLists(1, make([]int32, n+PoolSlack), make([]float32, n+PoolSlack), 100*(2*rows+1))
 					e.Parallel(1, 0, 0, func(worker *Worker, _, _ int) {
-						worker.ReLUPool(y, which, image)
 						worker.PoolBackward(l, sums, dy, which, 1, 100)
 					})
-					if others := bytes.Count(all, []byte{0xee}); others != len(all)-n {
-						t.Fatalf("%s%d bytes kept, expected %d", name, others, len(all)-n)
-					}
-					if wantWhich == nil {
-						wantWhich, wantSums = bytes.Clone(which), sums.Data
-					}
-					if !bytes.Equal(which, wantWhich) {
-						t.Fatalf("%spixels %v, expected %v", name, which, wantWhich)
+					if wantSums == nil {
+						wantSums = sums.Data
 					}
 					equalBits(t, name+"sums", sums.Data, wantSums)
 				}

@@ -139,7 +139,7 @@ func vectorMacros(t *testing.T, file string, vector *regexp.Regexp) map[string]b
 // define it.
 func TestMacros(t *testing.T) {
 	families := regexp.MustCompile(`^(VEC|ELEM|ADAM|REDUCE|NORMAL|EXP|LOG|MEASURE|GEMM|TRANSPOSE|PREFETCH)_` +
-		`|^(QUAD|VJP|MIX|GRAD|TRI|PATCH|POOL)_` +
+		`|^(QUAD|VJP|MIX|GRAD|TRI|PATCH|POOL|CONV)_` +
 		`|^V[A-Z]+(4S0?|2D)$|^VFCVT[LN]2?$`) // instructions that the assembler does not know
 	files, err := filepath.Glob("*.[sh]")
 	if err != nil || len(files) == 0 {

@@ -63,8 +63,11 @@ type table struct {
 	// Convolution and pooling, for the sizes in conv.go.
 	addPatches    func(c []float32, crs, cols int, r, b []float32, at []int32, stride int) `optional:"yes"`
 	spreadPatches func(b, r []float32, at []int32, w []float32, ws, stride int)            `optional:"yes"`
-	reluPool      func(y []float32, which []byte, x []float32, stride, w int)
 	poolBackward  func(args *poolBackwardArgs) (n int)
+
+	// convPool handles convImages images and convChannels output channels at a time.
+	convImages, convChannels int
+	convPool                 func(a *ConvPool)
 
 	transpose    func(dst []float32, ds int, src []float32, ss, rows, cols int)
 	add          func(dst, x, y []float32)
@@ -117,8 +120,10 @@ var genericKernels = kernels{table{
 	panel:                  panelGeneric,
 	panelAt:                panelAtGeneric,
 	transpose:              transposeGeneric,
-	reluPool:               reluPoolGeneric,
 	poolBackward:           poolBackwardGeneric,
+	convImages:             genericConvImages,
+	convChannels:           genericConvChannels,
+	convPool:               convPoolGeneric,
 	add:                    addGeneric,
 	subRows:                subRowsGeneric,
 	multiply:               multiplyGeneric,
@@ -153,8 +158,10 @@ var genericKernels = kernels{table{
 	peakRounds:             500,
 }}
 
-// The tile of the generic tier.
+// The tiles of the generic tier.
 const (
-	genericMR = 6
-	genericNR = 16
+	genericMR           = 6
+	genericNR           = 16
+	genericConvImages   = 4
+	genericConvChannels = 4
 )

@@ -1,8 +1,6 @@
 package layer
 
 import (
-	"math"
-
 	"dpnbench/engine"
 	"dpnbench/internal/linalg"
 )
@@ -17,11 +15,12 @@ import (
 // A last odd row or column of z is left out. Every z is one chain of fused multiply-adds over c, u,
 // v that starts from the bias and includes the zeros of the padding. The gradient goes to the first
 // largest of the four, or to none if none is above 0. Outside training, a channel of an image is NaN as
-// a whole if a z in it is infinite or NaN, as in ReLU.
+// a whole if one of those z is infinite or NaN, as in ReLU.
 //
-// Each image is convolved and pooled before the next one, so z is never stored for a whole batch,
-// and the backward pass skips the pixels that were not the largest. For finite numbers the result
-// has the bits of a backward pass through all pixels (which would include 0 times infinity, NaN).
+// A group of images, or of tiles of a few, is convolved and pooled at once where the tier has a kernel for that, and
+// otherwise each image before the next one: z is never stored for a whole batch. The bits are the same. The backward
+// pass skips the pixels that were not the largest. For finite numbers the result has the bits of a backward pass
+// through all pixels (which would include 0 times infinity, NaN).
 type ConvPool struct {
 	Weight *Param // out channels x channels x kernel x kernel
 	Bias   *Param
@@ -29,8 +28,9 @@ type ConvPool struct {
 	w   window
 	out int // channels
 
+	groups  *groupPool
 	biased  []float32 // bias and weights (see window)
-	which   []byte    // index of the largest of four pixels in the last pass in training
+	which   []float32 // numbers of the largest of four pixels in the last pass in training: words of bytes per image
 	images  []float32 // up to imagesAtOnce images, interleaved (see window)
 	weights []float32 // for interleaved images
 	dw      []float32 // gradient of weights
@@ -51,8 +51,8 @@ type ConvPool struct {
 // poolRun is what the shares of a pass of ConvPool read.
 type poolRun struct {
 	y, x, dy, dx engine.Matrix
-	which        []byte // nil outside training
-	first, end   int    // images
+	which        []float32 // nil outside training
+	first, end   int       // images
 	pieces       int
 }
 
@@ -70,6 +70,7 @@ func NewConvPool(name string, in ImageShape, out, kernel, padding int) *ConvPool
 		w:      w,
 		out:    out,
 	}
+	l.groups = newGroupPool(&l.w, out)
 	l.forward = l.w.convolution()
 	l.interleave, l.byChannels, l.byImages = l.interleaveImages, l.backwardChannels, l.backwardImages
 	return l
@@ -88,10 +89,15 @@ func (l *ConvPool) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 	in, out := l.Sizes()
 	checkWhole("ConvPool", x.Rows, in, x)
 	checkWhole("ConvPool", x.Rows, out, y)
-	l.run = poolRun{y: y}
+	var which []float32
 	if mode == Training {
-		l.run.which = engine.Grow(&l.which, len(y.Data))
+		which = engine.Grow(&l.which, x.Rows*words(y.Cols))
 	}
+	if l.groups.setWeights(e, l.Weight.Data, l.Bias.Data) {
+		l.groups.run(e, y, which, x)
+		return
+	}
+	l.run = poolRun{y: y, which: which}
 	l.forward.run(e, l.w.biasedWeights(&l.biased, l.Weight.Data, l.Bias.Data), x, l)
 	l.run = poolRun{}
 }
@@ -99,25 +105,42 @@ func (l *ConvPool) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 // take pools image i of the forward pass. In training it prefetches where the next one goes: other threads may have
 // read what is there.
 func (l *ConvPool) take(t *engine.Worker, i int, c engine.Matrix) {
-	y, n := l.run.y.Data, l.run.y.Cols/l.out
-	if next := (i + 1) * l.run.y.Cols; next < len(y) && l.run.which != nil {
-		engine.PrefetchToWrite(y[next : next+l.run.y.Cols])
-		engine.PrefetchToWrite(l.run.which[next : next+l.run.y.Cols])
+	r, n := &l.run, l.run.y.Cols/l.out
+	y, next := r.y.Row(i), i+1
+	var which []byte
+	if r.which != nil {
+		w := words(r.y.Cols)
+		which = engine.BytesOf(r.which[i*w : (i+1)*w])
+		if next < r.y.Rows {
+			engine.PrefetchToWrite(r.y.Row(next))
+			engine.PrefetchToWrite(r.which[next*w : (next+1)*w])
+		}
 	}
+	rows, cols := l.w.outRows()/2, l.w.outCols()/2
 	for o := range l.out {
-		image := engine.Matrix{Data: c.Row(o), Rows: l.w.outRows(), Cols: l.w.outCols(), RS: l.w.stride(), CS: 1}
-		first := i*l.run.y.Cols + o*n
-		if l.run.which != nil {
-			t.ReLUPool(y[first:first+n], l.run.which[first:first+n], image)
+		z := engine.Matrix{Data: c.Row(o), Rows: 2 * rows, Cols: 2 * cols, RS: l.w.stride(), CS: 1}
+		if which != nil {
+			reluPool(y[o*n:(o+1)*n], which[o*n:(o+1)*n], z)
 			continue
 		}
-		t.ReLUPool(y[first:first+n], nil, image)
-		if !linalg.IsFinite(t.Sum64(image.Data)) {
-			for j := range n {
-				y[first+j] = float32(math.NaN())
+		reluPool(y[o*n:(o+1)*n], nil, z)
+		// The memory between the rows of z has numbers that are no pixels.
+		if !linalg.IsFinite(t.Sum64(z.Data)) && !finite(z) {
+			fillNaN(y[o*n : (o+1)*n])
+		}
+	}
+}
+
+// finite reports whether all elements of m are.
+func finite(m engine.Matrix) bool {
+	for i := range m.Rows {
+		for _, v := range m.Row(i) {
+			if !linalg.IsFinite(v) {
+				return false
 			}
 		}
 	}
+	return true
 }
 
 // sumImages images are added in float32 for the gradient of the bias, before float64 takes over: their sum,
@@ -132,8 +155,8 @@ const imagesAtOnce = 8 * sumImages
 // bias as the float64 sum over groups of sumImages images.
 func (l *ConvPool) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 	in, out := l.Sizes()
-	checkWhole("ConvPool, backward", len(l.which)/out, in, x)
-	checkWhole("ConvPool, backward", len(l.which)/out, out, dy)
+	checkWhole("ConvPool, backward", len(l.which)/words(out), in, x)
+	checkWhole("ConvPool, backward", x.Rows, out, dy)
 	w := &l.w
 	// The padding is never written and stays zero. Panels may read beyond the last image, so the
 	// memory is longer.
@@ -189,7 +212,7 @@ func (l *ConvPool) backwardChannels(t *engine.Worker, lo, hi int) {
 	rows, cols := l.spacing()
 	gradient := engine.View(l.dw, l.out*w.kernel, w.gradientLD()).Slice(lo*w.kernel, hi*w.kernel, 0, w.patchCols())
 	sums := engine.View(l.spaced, l.out*rows, cols).Slice(lo*rows, hi*rows, 0, w.outCols())
-	n := r.dy.Cols / l.out
+	n, numbers := r.dy.Cols/l.out, words(r.dy.Cols)
 	for i := r.first; i < r.end; i++ {
 		at := piece // among the images whose lists are kept
 		if r.dx.Data != nil {
@@ -202,7 +225,7 @@ func (l *ConvPool) backwardChannels(t *engine.Worker, lo, hi int) {
 				l.lists.Slice((at+1)*l.out+lo, (at+1)*l.out+hi).PrefetchToWrite()
 			}
 		}
-		which := l.which[i*r.dy.Cols:][lo*n : hi*n]
+		which := engine.BytesOf(l.which[i*numbers : (i+1)*numbers])[lo*n : hi*n]
 		t.PoolBackward(lists, sums, r.dy.Row(i)[lo*n:hi*n], which, w.place(0, 1), w.place(1, 0))
 		t.AddPatches(gradient, lists, l.images[(i-r.first)*size:(i-r.first+1)*size+panelCols], w.patchStride())
 		if i%sumImages == sumImages-1 || i == r.x.Rows-1 {

@@ -109,12 +109,18 @@ func threeLayers(e *engine.Engine, s [6]int, weight, bias []float32,
 // than are taken back at once, for few different numbers (so that maxima are tied), and with infinities and NaN of both
 // signs.
 func TestConvPool(t *testing.T) {
-	e := newEngine(t, engine.WithThreads(2), engine.WithEagerThreads())
+	for _, tier := range engine.Available() {
+		testConvPool(t, newEngine(t, engine.WithTier(tier), engine.WithThreads(1)))
+	}
+	testConvPool(t, newEngine(t, engine.WithThreads(2), engine.WithEagerThreads()))
+}
+
+func testConvPool(t *testing.T, e *engine.Engine) {
 	inf := float32(math.Inf(1))
 	special := []float32{inf, -inf, math.Float32frombits(0x7fc00000), math.Float32frombits(0xffc00000)}
 	for _, s := range pooledSizes {
 		for _, kind := range []string{"normal", "many", "few", "special"} {
-			t.Run(fmt.Sprint(s, " ", kind), func(t *testing.T) {
+			t.Run(fmt.Sprint(e.Tier(), " ", s, " ", kind), func(t *testing.T) {
 				l := NewConvPool("c", ImageShape{s[0], s[1], s[2]}, s[3], s[4], s[5])
 				rand := num.NewRand(5, 6)
 				for _, p := range l.Params() {
@@ -127,7 +133,7 @@ func TestConvPool(t *testing.T) {
 					}
 				}
 				in, out := l.Sizes()
-				n := 9
+				n := 19 // groups of images and others
 				if kind == "many" {
 					n = 2*imagesAtOnce + sumImages + 3
 				}
@@ -187,5 +193,142 @@ func TestConvPoolThreads(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestConvPoolBatches checks that the number of images that are convolved together changes no output and no selected
+// pixel, also where pixels or weights are infinite or NaN.
+func TestConvPoolBatches(t *testing.T) {
+	inf := float32(math.Inf(1))
+	for _, tier := range engine.Available() {
+		e := newEngine(t, engine.WithTier(tier), engine.WithThreads(1))
+		for at, s := range pooledSizes {
+			for _, bad := range []string{"nothing", "pixels", "first weight", "weight", "last weight", "NaN weight"} {
+				l := NewConvPool("c", ImageShape{s[0], s[1], s[2]}, s[3], s[4], s[5])
+				rand := num.NewRand(uint64(at), 7)
+				for _, p := range l.Params() {
+					p.Prepare()
+					rand.Normal(p.Data)
+				}
+				in, out := l.Sizes()
+				const n = 35
+				x := normal(rand, n, in)
+				if bad == "pixels" {
+					for i := 0; i < len(x.Data); i += 1 + rand.Intn(2*in) {
+						x.Data[i] = []float32{inf, -inf, inf - inf}[rand.Intn(3)]
+					}
+				}
+				switch n := len(l.Weight.Data); bad {
+				case "first weight":
+					l.Weight.Data[0] = inf
+				case "weight":
+					l.Weight.Data[n/2] = -inf
+				case "last weight":
+					l.Weight.Data[n-1] = inf
+				case "NaN weight":
+					l.Weight.Data[n/3] = inf - inf
+				}
+				for _, mode := range []Mode{Evaluation, Training} {
+					y, single := engine.NewMatrix(n, out), engine.NewMatrix(n, out)
+					l.Forward(e, y, x, mode)
+					numbers := slices.Clone(engine.BytesOf(l.which))
+					of := func(image int) []byte { return numbers[image*4*words(out):][:out] }
+					what := fmt.Sprintf("%v %v, bad %s, mode %v: ", tier, s, bad, mode)
+					for lo := 0; lo < n; lo += 2 {
+						hi := min(lo+2, n)
+						l.Forward(e, single.SliceRows(lo, hi), x.SliceRows(lo, hi), mode)
+						for i := lo; i < hi && mode == Training; i++ {
+							got := engine.BytesOf(l.which)[(i-lo)*4*words(out):][:out]
+							if !slices.Equal(got, of(i)) {
+								t.Fatalf("%simage %d selects %v, together with others %v", what, i, got, of(i))
+							}
+						}
+					}
+					same(t, what+"y", y.Data, single.Data)
+				}
+			}
+		}
+	}
+}
+
+// TestConvPoolEvaluation checks the outputs of all tiers outside training against a convolution of every image: a
+// channel with an infinite or NaN pixel that is pooled is NaN, others are not, whatever is left out or lies beside.
+func TestConvPoolEvaluation(t *testing.T) {
+	nan := float32(math.NaN())
+	plain := newEngine(t, engine.WithTier(engine.Generic), engine.WithThreads(1))
+	for at, s := range pooledSizes {
+		l := NewConvPool("c", ImageShape{s[0], s[1], s[2]}, s[3], s[4], s[5])
+		conv := NewConv("c", ImageShape{s[0], s[1], s[2]}, s[3], s[4], s[5])
+		rand := num.NewRand(uint64(at), 8)
+		for i, p := range l.Params() {
+			p.Prepare()
+			rand.Normal(p.Data)
+			if i == 0 {
+				p.Data[len(p.Data)-1] = 3e38 // the last channel overflows where pixels are large
+			}
+			copy(conv.Params()[i].Data, p.Data)
+		}
+		rows, cols := convolved(s)
+		in, out := l.Sizes()
+		const n = 35
+		x, z, want := normal(rand, n, in), engine.NewMatrix(n, s[3]*rows*cols), engine.NewMatrix(n, out)
+		for i := range n {
+			if pixels := x.Row(i); i%3 == 0 {
+				pixels[rand.Intn(in)] = nan
+			} else if i%3 == 1 {
+				pixels[in-1] = float32(math.Inf(-1)) // in what may be left out
+			}
+		}
+		conv.Forward(plain, z, x, Evaluation)
+		for k := range n * s[3] {
+			whole := engine.View(z.Row(k / s[3])[k%s[3]*rows*cols:][:rows*cols], rows, cols)
+			channel := whole.Slice(0, rows/2*2, 0, cols/2*2)
+			for j := range rows / 2 * (cols / 2) {
+				r, c := j/(cols/2)*2, j%(cols/2)*2
+				v := max(0, channel.At(r, c), channel.At(r, c+1), channel.At(r+1, c), channel.At(r+1, c+1))
+				if !finite(channel) {
+					v = nan
+				}
+				want.Set(k/s[3], k%s[3]*(rows/2)*(cols/2)+j, v)
+			}
+		}
+		for _, tier := range engine.Available() {
+			e := newEngine(t, engine.WithTier(tier), engine.WithThreads(1))
+			y := engine.NewMatrix(n, out)
+			l.Forward(e, y, x, Evaluation)
+			same(t, fmt.Sprintf("%v, %v: y", tier, s), y.Data, want.Data)
+		}
+	}
+}
+
+// TestConvPoolCalls checks that kernels are called for as many pixels beside each other as are the same, but not for
+// long; and that passes of any number of images allocate nothing but the first.
+func TestConvPoolCalls(t *testing.T) {
+	e := newEngine(t, engine.WithThreads(1))
+	images, channels, fast := e.ConvPoolSizes()
+	if !fast {
+		t.Skip("this tier has no kernel for groups of images")
+	}
+	small, large := NewConvPool("s", ImageShape{1, 28, 28}, 8, 5, 2), NewConvPool("l", ImageShape{64, 8, 64}, 8, 7, 0)
+	for _, l := range []*ConvPool{small, large} {
+		in, out := l.Sizes()
+		for _, n := range []int{3, 11, 19} {
+			x, y := engine.NewMatrix(n, in), engine.NewMatrix(n, out)
+			if allocs := testing.AllocsPerRun(3, func() { l.Forward(e, y, x, Training) }); allocs > 0 {
+				t.Errorf("%d images: %v allocations", n, allocs)
+			}
+		}
+		for _, run := range l.groups.whole.runs {
+			if most := e.CallBudget(8 * images * channels * l.w.taps()); run.n > max(most, 1) {
+				t.Errorf("a call handles %d pixels, expected at most %d", run.n, most)
+			}
+		}
+	}
+	var lengths []int
+	for _, run := range small.groups.whole.runs[:3] {
+		lengths = append(lengths, run.n)
+	}
+	if !slices.Equal(lengths, []int{1, 12, 1}) {
+		t.Errorf("the first row has runs of %d pixels, expected 1, 12, 1", lengths)
 	}
 }

@@ -98,48 +98,144 @@ func spreadPatches(c Case, mem *memory) trial {
 // untouched is the initial value of bytes and places beyond an output.
 const untouched = 0x55
 
-var reluPoolKernel = definition{
-	args: []arg{size("rows", 7), size("n", 17), flagArg("padded"), offsetArg, dataArg, seedArg},
-	make: reluPool,
+var convPoolKernel = definition{
+	args: []arg{one(size("images", 9)), few("out", 5, 1, 1, 2, 3, 4, 6, 7, 8, 16), few("n", 3, 1, 1, 2, 4, 7),
+		one(size("taps", 10)), few("places", 20, 1, 1, 9), few("first", 0, 0, 1, 2, 3, 5), flagArg("numbers"),
+		offsetArg, dataArg, seedArg},
+	make: convPool,
 }
 
-// reluPool pools one image in which a third of the pixels are 1, so that maxima are often tied.
-func reluPool(c Case, mem *memory) trial {
-	rows, cols, off := c.get("rows"), c.get("n"), c.get("offset")
+// few is an argument with a few values.
+func few(name string, usual, least int, sweep ...int) arg {
+	return arg{name: name, usual: usual, min: least, max: 64, sweep: sweep, quickSweep: sweep}
+}
+
+// convPool pools n pixels beside each other of several images and output channels, with taps at random places.
+func convPool(c Case, mem *memory) trial {
+	m, out, n, k, off := c.get("images"), c.get("out"), c.get("n"), c.get("taps"), c.get("offset")
 	r := c.rand()
 	fill := filler(r, c.get("data"))
-	x := mem.input(rows, cols, layout(c.get("padded")), off, func() float32 {
-		v := fill()
-		switch {
-		case r.Intn(3) == 0:
-			return 1
-		case r.Intn(20) == 0:
-			return float32(math.NaN())
-		}
-		return v
-	})
-	n := rows / 2 * (cols / 2)
-	y := mem.output(1, n, rowMajor, off, fill)
-	which := mem.output(1, n, rowMajor, off, fill)
+	p := &pooling{n: n, first: c.get("first"), row: r.Intn(30), at: make([]int, k), numbers: c.get("numbers") != 0}
+	for t := range p.at {
+		p.at[t] = r.Intn(c.get("places"))
+	}
+	p.x = mem.input(m, c.get("places")+p.row+2*n, rowMajor, off, fill)
+	p.weights = mem.input(out, k, rowMajor, off, fill)
+	p.bias = mem.input(1, out, rowMajor, off, fill)
+	p.y = mem.output(m, out*n, rowMajor, off, fill)
+	p.more = mem.output(m, out*n, rowMajor, off, fill)
+
 	var tr trial
-	want, from := reference.ReLUPool(general(x).Data, rows, cols)
-	tr.expectExactly(want...)
-	tr.expectExactly(from...)
-	tr.run = func(e *engine.Engine) {
-		bytes := make([]byte, n+64)
-		for i := range bytes {
-			bytes[i] = untouched
+	var more reference.Value // numbers, or what bad has for the channel
+	for i := range m {
+		for o := range out {
+			z, size := make([]float64, 4*n), make([]float64, 4*n) // two rows of pixels
+			bad := 0.0
+			for j := range z {
+				z[j] = float64(p.bias.Data[o])
+				size[j] = math.Abs(z[j])
+				for t, at := range p.at {
+					product := float64(p.weights.At(o, t)) * float64(p.x.At(i, at+j/(2*n)*p.row+j%(2*n)))
+					z[j] += product
+					size[j] += math.Abs(product)
+				}
+				bad += 0 * z[j]
+			}
+			y, number := reference.ReLUPool(z, 2, 2*n)
+			bound, _ := reference.ReLUPool(size, 2, 2*n)
+			anyNumber := make([]float64, n) // rounding may change which of two pixels is larger
+			for q := range n {
+				bound[q] = reference.Rounded(bound[q], k+1)
+				anyNumber[q] = engine.NoPixel
+				if !p.numbers {
+					number[q], anyNumber[q] = bad, 0
+				}
+			}
+			exact(c.get("data"), bound)
+			exact(c.get("data"), anyNumber)
+			tr.expect(reference.Value{V: y, E: bound})
+			more.V, more.E = append(more.V, number...), append(more.E, anyNumber...)
 		}
-		onWorker(func(w *engine.Worker) { w.ReLUPool(vector(y), bytes[:n], x) })(e)
-		for i, b := range bytes {
-			if i < n {
-				which.Data[i] = float32(b)
-			} else if b != untouched {
-				panic("ReLUPool wrote bytes outside which")
+	}
+	tr.expect(more)
+	tr.run = func(e *engine.Engine) { p.run(e, mem) }
+	return tr
+}
+
+// pooling is a case of conv-pool: as many images as rows of x, output channels as rows of weights, taps as at, and n
+// pooled pixels.
+type pooling struct {
+	x, weights, bias, y, more engine.Matrix
+	at                        []int
+	row, first, n             int
+	numbers                   bool
+}
+
+// run pools as many images and channels at a time as the tier takes, in memory that ends at guard pages.
+func (p *pooling) run(e *engine.Engine, mem *memory) {
+	images, channels, _ := e.ConvPoolSizes()
+	pixels := p.first + p.n + 1 // of a channel: one more, which must keep its value
+	last := (channels-1)*pixels + p.first + p.n
+	var regions []*region
+	floats := func(n int) []float32 {
+		r := &region{}
+		mem.grow(r, n)
+		regions = append(regions, r)
+		return r.floats[len(r.floats)-n:]
+	}
+	defer func() {
+		for _, r := range regions {
+			r.release()
+		}
+	}()
+	a := engine.ConvPool{
+		X: floats(images * p.x.Cols), Y: floats(images * last),
+		Weights: floats(channels * len(p.at)), Bias: floats(channels),
+		Row: images * p.row, First: p.first, N: p.n, Pixels: pixels,
+	}
+	numbers, bad := floats(images*((last+3)/4)), floats(images*channels)
+	if a.Bad = bad; p.numbers {
+		a.Numbers, a.Bad = numbers, nil
+	}
+	for t, at := range p.at {
+		a.Taps.Add(images*at, channels*t)
+	}
+	for i0 := 0; i0 < p.x.Rows; i0 += images {
+		for o0 := 0; o0 < p.weights.Rows; o0 += channels {
+			for j := range a.X {
+				a.X[j] = p.x.At(min(i0+j%images, p.x.Rows-1), j/images)
+			}
+			for o := range channels {
+				from := min(o0+o, p.weights.Rows-1)
+				a.Bias[o] = p.bias.Data[from]
+				for t := range p.at {
+					a.Weights[t*channels+o] = p.weights.At(from, t)
+				}
+			}
+			for j := range a.Y {
+				a.Y[j] = untouched
+			}
+			clear(numbers)
+			clear(bad)
+			onWorker(func(w *engine.Worker) { w.ConvPool(&a) })(e)
+			for j, v := range a.Y {
+				i, o, q := i0+j%images, o0+j/images/pixels, j/images%pixels-p.first
+				if q < 0 || q >= p.n {
+					if v != untouched {
+						panic("ConvPool wrote pixels beside the run")
+					}
+				} else if i < p.x.Rows && o < p.weights.Rows {
+					p.y.Set(i, o*p.n+q, v)
+					extra := bad[(o-o0)*images+j%images]
+					if p.numbers {
+						at := j / images
+						extra = float32(math.Float32bits(numbers[at/4*images+j%images]) >> (at % 4 * 8) & 0xff)
+					}
+					p.more.Set(i, o*p.n+q, extra)
+				}
 			}
 		}
 	}
-	return tr
 }
 
 var poolBackwardKernel = definition{
@@ -147,7 +243,7 @@ var poolBackwardKernel = definition{
 	make: poolBackward,
 }
 
-// poolBackward checks the backward pass of ReLUPool with gradients half of which are 0. The outputs
+// poolBackward checks the backward pass of pooling with gradients half of which are 0. The outputs
 // are the sums, the nonzero gradients, their places and their number.
 func poolBackward(c Case, mem *memory) trial {
 	rows, cols, off := c.get("rows"), c.get("n"), c.get("offset")

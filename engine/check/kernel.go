@@ -47,7 +47,7 @@ var kernels = []kernel{
 	{"relu", elementwise(relu)},
 	{"relu-backward", elementwise(reluBackward)},
 	// conv.go
-	{"relu-pool", reluPoolKernel},
+	{"conv-pool", convPoolKernel},
 	{"pool-backward", poolBackwardKernel},
 	// vector.go
 	{"decay", decayKernel},
