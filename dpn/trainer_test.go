@@ -104,6 +104,28 @@ func TestNoisyMinibatch(t *testing.T) {
 	}
 }
 
+// TestCleanWithoutDropout checks that the features that the denoising loss compares with are those of a prediction:
+// dropout is for the rows that learn.
+func TestCleanWithoutDropout(t *testing.T) {
+	d, e := digits(t, 40, 10), newEngine(t)
+	c := tiny()
+	c.Extractor, c.NoiseMin, c.NoiseMax, c.Denoising = "conv3", 0.1, 0.3, 1
+	m := newModel(t, c, d)
+	want, err := m.Features(context.Background(), e, d.Train)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, at := NewTrainer(m, e), []int32{7, 3, 9, 30}
+	clean, x := s.cleanFeatures(whole(d.Train, at)), s.features(whole(d.Train, at))
+	for b, i := range at {
+		if row := want.Row(int(i)); b < 2 && !slices.Equal(clean.Row(b), row) {
+			t.Errorf("clean row %d: %v, a prediction has %v", b, clean.Row(b), row)
+		} else if b >= 2 && slices.Equal(x.Row(b), row) {
+			t.Errorf("row %d without noise is that of a prediction: there is no dropout", b)
+		}
+	}
+}
+
 // TestUpdateAllocates checks that updates allocate nothing once they have run.
 func TestUpdateAllocates(t *testing.T) {
 	d, e := digits(t, 64, 10), newEngine(t)

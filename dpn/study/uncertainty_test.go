@@ -135,6 +135,53 @@ func TestStudyUncertainty(t *testing.T) {
 	}
 }
 
+// TestChosenOnValidation gives validation images on which other scores are the best than on the test images: the
+// advice is theirs. Where the network reads all of them right, the score for misclassified ones is that of the test.
+func TestChosenOnValidation(t *testing.T) {
+	ctx := context.Background()
+	m, e, d := confident(t)
+	test := d.Test.Slice(0, 60)
+	held := dataset.Noise(7, 0, 60, test.Shape)
+	held.Labels = make([]uint16, held.Len())
+	for i := range held.Labels {
+		held.Labels[i] = uint16(i % len(m.Classes))
+	}
+	measure := func(s, validation *dataset.Set) *UncertaintyStudy {
+		t.Helper()
+		u, err := MeasureUncertainty(ctx, e, m, s, UncertaintyOptions{Seed: 3, Validation: validation})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u
+	}
+	own, other, got := measure(test, nil), measure(held, nil), measure(test, held)
+	if own.Advice.Unknown == other.Advice.Unknown || own.Advice.Misclassified == other.Advice.Misclassified {
+		t.Fatalf("test and validation images give the same advice: %+v, %+v", own.Advice, other.Advice)
+	}
+	if got.Advice != other.Advice || got.ChosenOn != "validation" {
+		t.Errorf("advice %+v on %s, want that of the validation images, %+v", got.Advice, got.ChosenOn, other.Advice)
+	}
+	for i, task := range got.Tasks {
+		if a, b := task.Scores[scorePhi0].AUROC, own.Tasks[i].Scores[scorePhi0].AUROC; a != b {
+			t.Errorf("%s: AUROC %v with validation images, %v without", task.Name, a, b)
+		}
+	}
+	c, err := MeasureConfidence(ctx, e, m, held)
+	if err != nil {
+		t.Fatal(err)
+	}
+	predicted := make([]int32, held.Len())
+	e.ArgMax(predicted, c.Logits)
+	for i, y := range predicted {
+		held.Labels[i] = uint16(y)
+	}
+	want := UncertaintyAdvice{other.Advice.Unknown, own.Advice.Misclassified}
+	if got = measure(test, held); got.Advice != want || got.Calibration.After != nil {
+		t.Errorf("all validation images are right: advice %+v, want %+v; calibration %+v", got.Advice, want,
+			got.Calibration)
+	}
+}
+
 // The advice is the largest mean over unknown sets, the first one among equals, and does
 // not mix the misclassified images in.
 func TestAdvise(t *testing.T) {
