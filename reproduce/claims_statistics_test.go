@@ -5,7 +5,11 @@ import (
 	"slices"
 	"testing"
 
+	"dpnbench/dpn/separation"
+	"dpnbench/dpn/study"
 	"dpnbench/engine/num"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // TestJointly checks that published figures that are those of one more seed are refused in 5% of the cases, also
@@ -52,6 +56,45 @@ func TestJointly(t *testing.T) {
 	}
 	if p := jointly([][]float64{{math.NaN()}, {2}, {3}}, []figure{{1, 0.1}}); !math.IsNaN(p) {
 		t.Errorf("a figure that is not finite gives the probability %v", p)
+	}
+
+	// Seeds that agree leave the rounding to a digit, which is even over it: a variance of a twelfth of its square.
+	f := figure{2.1, 0.1}
+	t1 := (math.Log(2.1) - math.Log(2)) / (0.1 / 2.1 / math.Sqrt(12)) / math.Sqrt(5./4)
+	want := 2 * distuv.StudentsT{Sigma: 1, Nu: 3}.Survival(t1)
+	if p := jointly([][]float64{{2}, {2}, {2}, {2}}, []figure{f}); !(math.Abs(p-want) <= 1e-9) {
+		t.Errorf("the rounding alone gives the probability %v, want %v", p, want)
+	}
+}
+
+// TestJudgeDenoisingAndRatio judges figures of all images where every seed, some or none rise.
+func TestJudgeDenoisingAndRatio(t *testing.T) {
+	place := func(input, ten, thirty float64) Placement {
+		layers := make([]separation.Layer, 4)
+		layers[layerInput].Fuzziness = separation.Float(input)
+		layers[layerInput].BetweenWithinRatio = separation.Float(input)
+		layers[layerDenoised].BetweenWithinRatio = separation.Float(ten)
+		steps := make([]separation.Layer, paperSteps+1)
+		for i := range steps {
+			steps[i].Fuzziness = separation.Float(input)
+		}
+		steps[table1Steps].Fuzziness, steps[paperSteps].Fuzziness = separation.Float(ten), separation.Float(thirty)
+		return Placement{Analysis: &study.Analysis{Layers: layers, Steps: steps}}
+	}
+	for _, c := range []struct {
+		what            string
+		places          []Placement
+		denoised, ratio string
+	}{
+		{"rise", []Placement{place(2, 2.1, 1), place(2, 3, 1)}, OnlyByTheirs, Reproduced},
+		{"one stays", []Placement{place(2, 2, 3), place(2, 3, 3)}, NotReproduced, NotReproduced},
+		{"one falls", []Placement{place(2, 1.9, 3), place(2, 3, 3)}, NotReproduced, NotReproduced},
+		{"fall", []Placement{place(2, 1, 3), place(2, 1, 3)}, NotReproduced, NotReproduced},
+	} {
+		r := &Table1{Whole: c.places}
+		if a, b := judgeDenoising(r).verdict, judgeRatio(r).verdict; a != c.denoised || b != c.ratio {
+			t.Errorf("%s: %s and %s, want %s and %s", c.what, a, b, c.denoised, c.ratio)
+		}
 	}
 }
 
