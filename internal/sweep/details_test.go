@@ -51,7 +51,7 @@ func TestPlanLimits(t *testing.T) {
 // the seed of the draws is that of the plan, 1 unless it says.
 func TestValuesOfRanges(t *testing.T) {
 	for text, want := range map[string]string{
-		"lr = {from = 0.123456, to = 0.987654, count = 3}":                  "0.123456 0.5556 0.987654",
+		"lr = {from = 0.123456, to = 0.987634, count = 3}":                  "0.123456 0.5555 0.987634",
 		"lr = {from = 0.0001234567, to = 0.1234567, count = 4, log = true}": "0.0001234567 0.001235 0.01235 0.1234567",
 		"components = {from = 1, to = 4, count = 3}":                        "1 3 4",
 		"components = {from = 12345678, to = 12345680, count = 3}":          "12345678 12345679 12345680",
