@@ -106,6 +106,21 @@ func TestModuleSource(t *testing.T) {
 func TestNPZ(t *testing.T) {
 	e := newEngine(t)
 	m := trained(t, e, preset(t, "compact"), digits(t, 200, 10), 1)
+	arrays := npzOf(t, m)
+	for _, p := range m.Params() {
+		if !slices.Equal(arrays[p.Name], p.Data) {
+			t.Errorf("%s differs", p.Name)
+		}
+	}
+	got := fmt.Sprint(arrays["steps"], arrays["rows"], arrays["mean"], arrays["layer_norm"])
+	if got != "[5] [28] [0.1306] [1]" {
+		t.Errorf("settings %s", got)
+	}
+}
+
+// npzOf returns the arrays of an archive of m.
+func npzOf(t *testing.T, m *dpn.Model) map[string][]float32 {
+	t.Helper()
 	var b bytes.Buffer
 	if err := WriteNPZ(&b, m); err != nil {
 		t.Fatal(err)
@@ -125,17 +140,10 @@ func TestNPZ(t *testing.T) {
 			t.Fatal(err)
 		}
 		x := all[10+binary.LittleEndian.Uint16(all[8:]):]
+		name := strings.TrimSuffix(f.Name, ".npy")
 		for at := 0; at < len(x); at += 4 {
-			arrays[f.Name] = append(arrays[f.Name], math.Float32frombits(binary.LittleEndian.Uint32(x[at:])))
+			arrays[name] = append(arrays[name], math.Float32frombits(binary.LittleEndian.Uint32(x[at:])))
 		}
 	}
-	for _, p := range m.Params() {
-		if !slices.Equal(arrays[p.Name+".npy"], p.Data) {
-			t.Errorf("%s differs", p.Name)
-		}
-	}
-	got := fmt.Sprint(arrays["steps.npy"], arrays["rows.npy"], arrays["mean.npy"], arrays["layer_norm.npy"])
-	if got != "[5] [28] [0.1306] [1]" {
-		t.Errorf("settings %s", got)
-	}
+	return arrays
 }
