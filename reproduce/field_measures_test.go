@@ -102,7 +102,8 @@ func TestOnePass(t *testing.T) {
 	}
 	low, high := float64(g.OnePass-g.CI[0]), float64(g.CI[1]-g.OnePass)
 	if !(math.Abs(float64(g.After)-mean) <= 1e-9) || !(low > 0) || !(math.Abs(low-high) <= 1e-9) {
-		t.Errorf("signal-to-noise ratio %v, want %v; gain over one pass %v, interval %v", g.After, mean, g.OnePass, g.CI)
+		t.Errorf("signal-to-noise ratio %v, want %v; gain over one pass %v, interval %v", g.After, mean, g.OnePass,
+			g.CI)
 	}
 }
 
@@ -110,7 +111,10 @@ func TestOnePass(t *testing.T) {
 func TestInkAndBackground(t *testing.T) {
 	matrix := func(v ...float32) engine.Matrix { return engine.View(v, 2, 4) }
 	s := &dataset.Set{Shape: dataset.Grey(2, 2), Pixels: []byte{0, 127, 128, 255, 0, 0, 1, 0}}
-	d := &study.Denoised{Corrupted: matrix(0.5, 9, 0.4, 0.6, -0.5, 1, 9, 1), Restored: matrix(0, 9, 1, 0.5, 0, 0, 9, 0.4)}
+	d := &study.Denoised{
+		Corrupted: matrix(0.5, 9, 0.4, 0.6, -0.5, 1, 9, 1),
+		Restored:  matrix(0, 9, 1, 0.5, 0, 0, 9, 0.4),
+	}
 	var g NoiseGain
 	g.levels(s, d)
 	want := NoiseGain{Ink: [2]float64{0.5, 0.75}, Background: [2]float64{math.Sqrt(2.5 / 4), 0.2}}

@@ -189,11 +189,12 @@ func TestNPZSettings(t *testing.T) {
 		d    *dataset.Data
 		want string
 	}{
-		{"grey", c, grey, "rows 13, cols 18, channels [], features [], contrast 1, centre 2, rms 1, layer_norm 1, scale 2, " +
-			"eps 0.25"},
-		{"colours", plain, recast(t, digits(t, 60, 10), false), "rows 16, cols 16, channels 3, features [], contrast [], " +
-			"centre [], rms [], layer_norm 0"},
-		{"vectors", vectors, recast(t, digits(t, 60, 10), true), "rows [], cols [], channels [], features 36, contrast []"},
+		{"grey", c, grey, "rows 13, cols 18, channels [], features [], contrast 1, centre 2, rms 1, " +
+			"layer_norm 1, scale 2, eps 0.25"},
+		{"colours", plain, recast(t, digits(t, 60, 10), false), "rows 16, cols 16, channels 3, features [], " +
+			"contrast [], centre [], rms [], layer_norm 0"},
+		{"vectors", vectors, recast(t, digits(t, 60, 10), true), "rows [], cols [], channels [], " +
+			"features 36, contrast []"},
 	} {
 		m := trained(t, e, n.c, n.d, 1)
 		arrays := npzOf(t, m)

@@ -129,8 +129,8 @@ func TestSecond(t *testing.T) {
 		{"", "loss", []float64{1, 1.5}, []float64{0.9, 0.8}, -1, "a validation loss that differs by 0.5000; with one " +
 			"seed nobody knows", "with a validation loss of 1.0000 and an accuracy of 90.00%."},
 		{"seed = [1, 2]", "loss", []float64{1, 2, 1.5, 1.75}, []float64{0.9, 0.8, 0.7, 0.6}, -1,
-			"differs by 0.1250 in the mean and is worse with 1 of 2 seeds", "loss of 1.5000 (mean of 2 seeds; 1.0000 to " +
-				"2.0000) and an accuracy of 85.00%."},
+			"differs by 0.1250 in the mean and is worse with 1 of 2 seeds",
+			"loss of 1.5000 (mean of 2 seeds; 1.0000 to 2.0000) and an accuracy of 85.00%."},
 		{"seed = [1, 2]", "loss", []float64{1, 2, 1.5, 2.75}, []float64{0.9, 0.8, 0.7, 0.6}, -1,
 			"differs by 0.6250 in the mean and is worse with every seed", ""},
 		{"seed = [1, 2]", "accuracy", []float64{1, 1, 1, 1}, []float64{0.9, 0.8, 0.85, 0.6}, -1,
