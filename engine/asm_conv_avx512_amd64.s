@@ -4,7 +4,7 @@
 #include "conv_pool_amd64.h"
 #include "go_asm.h"
 
-// AVX-512: convolution of one channel in patches of five rows, and pooling.
+// AVX-512: patches of five rows for the way back through convolutions, and pooling; the way there, of sixteen images.
 //
 // Registers and conventions: see asm_amd64.s.
 //

@@ -8,6 +8,32 @@ import (
 	"dpnbench/engine/num"
 )
 
+// BenchmarkBatches times forward passes of the convolutions of the small CNN for few images on one thread.
+func BenchmarkBatches(b *testing.B) {
+	e := newEngine(b, engine.WithThreads(1))
+	for _, n := range []int{1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 128} {
+		b.Run(fmt.Sprintf("images=%d", n), func(b *testing.B) {
+			r := num.NewRand(1, 0)
+			x := normal(r, n, 28*28)
+			layers := Convolutions("", ImageShape{1, 28, 28}, Channels1, Channels2)
+			for _, l := range layers {
+				for _, p := range l.Params() {
+					p.Prepare()
+					r.Normal(p.Data)
+				}
+			}
+			_, out := layers[0].Sizes()
+			_, pooled := layers[1].Sizes()
+			h, y := engine.NewMatrix(n, out), engine.NewMatrix(n, pooled)
+			for b.Loop() {
+				layers[0].Forward(e, h, x, Training)
+				layers[1].Forward(e, y, h, Training)
+			}
+			b.ReportMetric(b.Elapsed().Seconds()*1e6/float64(b.N*n), "us/image")
+		})
+	}
+}
+
 // BenchmarkLayers times passes of the layers of the small CNN on 128 images.
 func BenchmarkLayers(b *testing.B) {
 	for _, l := range []Layer{

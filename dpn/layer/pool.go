@@ -10,46 +10,31 @@ import (
 // counts as 0. Unless which is empty, it becomes the number of the first largest pixel (0 and 1 in the upper row, 2
 // and 3 in the lower one), or engine.NoPixel where y is 0.
 //
-// Floats above 0 have the order of their bits, as integers; those of other floats are at most 0, those of NaN above
-// infinity's. Without branches, which would be mispredicted.
+// Positive floats have the order of their bits. So the bits, followed by two bits of 3 minus the number
+// of the pixel, form an integer that is largest for the first largest pixel. A 0 that comes first has
+// the integer 3.
 func reluPool(y []float32, which []byte, z engine.Matrix) {
-	const infinity = 0x7f800000
+	const infinity = 0x7f800000<<2 | 3
+	order := func(v float32, low int64) int64 { return int64(int32(math.Float32bits(v)))<<2 + low }
+	finite := func(v float32, low int64) int64 { // NaN counts as 0
+		if v != v {
+			return low
+		}
+		return order(v, low)
+	}
 	w := z.Cols / 2
 	for i := 0; i < z.Rows; i += 2 {
-		top, bottom := z.Row(i)[:2*w], z.Row(i + 1)[:2*w]
-		to := y[i/2*w:][:w]
-		var numbers []byte
-		if len(which) > 0 {
-			numbers = which[i/2*w:][:w]
-		}
+		top, bottom, to := z.Row(i), z.Row(i+1), y[i/2*w:][:w]
 		for j := range to {
-			a, b := int32(math.Float32bits(top[2*j])), int32(math.Float32bits(top[2*j+1]))
-			c, d := int32(math.Float32bits(bottom[2*j])), int32(math.Float32bits(bottom[2*j+1]))
-			if max(a, b, c, d) > infinity {
-				a, b, c, d = finiteBits(a), finiteBits(b), finiteBits(c), finiteBits(d)
+			a, b, c, d := top[2*j], top[2*j+1], bottom[2*j], bottom[2*j+1]
+			k := max(3, order(a, 3), order(b, 2), order(c, 1), order(d, 0))
+			if k > infinity {
+				k = max(3, finite(a, 3), finite(b, 2), finite(c, 1), finite(d, 0))
 			}
-			most := max(a, b, c, d, 0)
-			to[j] = math.Float32frombits(uint32(most))
-			if j < len(numbers) {
-				first, second, third := different(a, most), different(b, most), different(c, most)
-				k := first + first&second + first&second&third
-				some := different(most, 0)
-				numbers[j] = byte(k*some + engine.NoPixel*(1-some))
+			to[j] = math.Float32frombits(uint32(k >> 2))
+			if len(which) > 0 {
+				which[i/2*w+j] = byte(3 - k&3 | (k>>2-1)>>63&engine.NoPixel)
 			}
 		}
 	}
-}
-
-// different returns 1, or 0 if a and b are equal.
-func different(a, b int32) uint32 {
-	v := a ^ b
-	return uint32(v|-v) >> 31
-}
-
-// finiteBits returns the bits of a float32, and 0 for those of NaN.
-func finiteBits(v int32) int32 {
-	if v > 0x7f800000 {
-		return 0
-	}
-	return v
 }

@@ -27,9 +27,9 @@ type groupPool struct {
 	share func(t *engine.Worker, lo, hi int) // stored because each call would allocate it
 }
 
-// poolPlan says where the pixels of a group of images lie, and what is multiplied with what. A pixel of all images lies
-// together, in rows and channels with a border of zeros as wide as what a tap needs that does not only multiply
-// padding: one pixel.
+// poolPlan says where the pixels of a group of images lie, and what is multiplied with what. The images have a pixel
+// side by side, one in each lane. Around a channel there is a border of zeros, one pixel wide if there is padding: taps
+// further out multiply only padding in all of 2 x 2 pixels, and are left out.
 type poolPlan struct {
 	window
 	tiles             int // of an image, or 0 if it is not cut
@@ -145,16 +145,17 @@ func (g *groupPool) run(e *engine.Engine, y engine.Matrix, which []float32, x en
 		}
 		g.pass(e, g.tiled(e, tiles), y, which, x, lo, lo+n)
 	}
+	if len(which) > 0 {
+		return
+	}
 	rows, cols := g.pooled()
-	for k := whole * g.out; k < x.Rows*g.out && len(which) == 0; k++ {
+	for k := whole * g.out; k < x.Rows*g.out; k++ {
 		channel := y.Row(k / g.out)[k%g.out*rows*cols:][:rows*cols]
-		if slices.ContainsFunc(channel, isNaN) {
+		if slices.ContainsFunc(channel, func(v float32) bool { return v != v }) {
 			fillNaN(channel) // of other tiles, too
 		}
 	}
 }
-
-func isNaN(v float32) bool { return v != v }
 
 // tiled returns the plan for up to so many tiles of an image, of equally many rows; the last two may share some.
 func (g *groupPool) tiled(e *engine.Engine, tiles int) *poolPlan {
