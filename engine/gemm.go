@@ -80,23 +80,6 @@ type operand struct {
 	// prefetch is what is read after the product. It is prefetched into the second-level cache
 	// instead of the panels of B, an equal share by each panel. Only its address counts.
 	prefetch []float32
-
-	// prefetchLast is the same for products of many panels: only the last ones prefetch it, beside
-	// the panels of B.
-	prefetchLast []float32
-}
-
-// lastPanels is the number of panels that prefetch what is read after a product: few enough that
-// it is still in the cache then, and enough that memory is not waited for.
-const lastPanels = 4
-
-// prefetchPart returns the share of prefetchLast that panel p prefetches, of panels that end at p1.
-func prefetchPart(prefetchLast []float32, p, p1 int) []float32 {
-	if p < p1-lastPanels || len(prefetchLast) == 0 {
-		return nil
-	}
-	f0, f1 := Part(len(prefetchLast), lastPanels, p-(p1-lastPanels))
-	return prefetchLast[f0:f1]
 }
 
 func (b *operand) cols() int {
@@ -256,11 +239,7 @@ func (p *product) multiply(a Matrix, b *operand, p0, p1 int) {
 				block, q = a.Slice(i0, i1, k0, k1), p.rows(i0, i1)
 			}
 			ab := p.e.prepareA(p.arena, block, p1-p0)
-			ab.k0, ab.prefetchLast = k0, b.prefetchLast
-			if ib+1 < mb && nb == 1 && a.CS == 1 { // the next rows of A
-				n0, n1 := Part(c.Rows, mb, ib+1)
-				ab.prefetchLast = a.Data[n0*a.RS : span(n1, a.RS, a.Cols)]
-			}
+			ab.k0 = k0
 			q.acc = p.acc || kb > 0
 			q.panels(&ab, b, p0, p1)
 		}
@@ -286,15 +265,13 @@ func (p *product) panels(a *blockA, b *operand, p0, p1 int) {
 	nr, k0, k1 := kern.nr, a.k0, a.k0+a.cols
 	together, most := p0, 0 // the end of the panels of long calls, and their number in a call
 	if b.packed != nil && len(b.prefetch) == 0 {
-		if together = min(p1, p.c.Cols/nr); len(a.prefetchLast) > 0 {
-			together = min(together, p1-lastPanels)
-		}
+		together = min(p1, p.c.Cols/nr)
 		most = kern.callBudget(2 * a.rows * nr * a.cols)
 	}
 	for at := p0; at < p1; {
 		n := min(together-at, most)
 		if n < 2 {
-			p.panel(a, b, at, prefetchPart(a.prefetchLast, at, p1))
+			p.panel(a, b, at)
 			at++
 			continue
 		}
@@ -305,9 +282,8 @@ func (p *product) panels(a *blockA, b *operand, p0, p1 int) {
 	}
 }
 
-// panel multiplies a block of A with panel j. The second half of the tiles prefetches last instead
-// of the next panel.
-func (p *product) panel(a *blockA, b *operand, j int, last []float32) {
+// panel multiplies a block of A with panel j.
+func (p *product) panel(a *blockA, b *operand, j int) {
 	kern := p.e.kern
 	nr, k0, k1 := kern.nr, a.k0, a.k0+a.cols
 	j0 := j * nr
@@ -328,15 +304,7 @@ func (p *product) panel(a *blockA, b *operand, j int, last []float32) {
 		f0, f1 := Part(n, kern.panels(b.cols()), j)
 		bp.next = b.prefetch[f0:f1]
 	}
-	c := p.c.Slice(0, a.rows, j0, p.c.Cols)
-	if tiles := a.tiles(kern); len(last) > 0 && tiles > 1 {
-		first, second := a.sliceTiles(kern, 0, tiles/2), a.sliceTiles(kern, tiles/2, tiles)
-		p.e.multiplyTile(p.arena, c.SliceRows(0, first.rows), &first, bp, p.acc)
-		bp.next = last
-		p.e.multiplyTile(p.arena, c.SliceRows(first.rows, a.rows), &second, bp, p.acc)
-	} else {
-		p.e.multiplyTile(p.arena, c, a, bp, p.acc)
-	}
+	p.e.multiplyTile(p.arena, p.c.Slice(0, a.rows, j0, p.c.Cols), a, bp, p.acc)
 	p.e.yield(p.arena, 2*a.rows*nr*a.cols)
 }
 

@@ -182,12 +182,11 @@ func (kern *kernels) packPanel(dst []float32, b Matrix, k0, k1, j0 int) {
 // blockA is a block of A as the tiles read it: element (i, p) is data[i*rs+p*cs]. If tileStride is
 // not 0, A is packed: the rows of each tile begin tileStride floats after those of the tile before.
 type blockA struct {
-	rows, cols   int
-	rs, cs       int
-	tileStride   int
-	data         []float32
-	k0           int       // the inner index of its first column, which finds the block of B
-	prefetchLast []float32 // see operand
+	rows, cols int
+	rs, cs     int
+	tileStride int
+	data       []float32
+	k0         int // the inner index of its first column, which finds the block of B
 }
 
 // packAPanels is the least number of panels for which packing a block of A with contiguous columns

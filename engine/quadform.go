@@ -130,11 +130,7 @@ func (w *Worker) QuadForm(slot int, g Matrix, q []float32, x Matrix, f *QuadForm
 	if !f.Made {
 		e.kern.subRows(&subRowsArgs{dst: d.Data, ds: ld, x: x.Data, xs: x.RS, y: f.Mu, rows: rows, n: dim})
 	}
-	precision := operand{packed: f.P, prefetch: f.Prefetch}
-	if f.Next != nil && e.kern.panels(dim) > 2*lastPanels { // fewer are faster in one call
-		precision.prefetchLast = x.Data[:span(rows, x.RS, dim)]
-	}
-	e.multiply(w.index, g, d, &precision, false)
+	e.multiply(w.index, g, d, &operand{packed: f.P, prefetch: f.Prefetch}, false)
 	chunk := rows
 	if f.Next != nil {
 		chunk = 4 // rows at a time: the first-level cache has room for them
