@@ -49,6 +49,7 @@ var avx2Kernels = kernels{table{
 	poolBackward:           poolBackwardAVX2,
 	convImages:             8,
 	convChannels:           3,
+	convFewer:              2,
 	convPool:               convPoolAVX2,
 	add:                    addAVX2,
 	subRows:                subRowsAVX2,

@@ -414,9 +414,9 @@ DATA poolPixels<>+24(SB)/8, $0x0000000700000006
 GLOBL poolPixels<>(SB), RODATA|NOPTR, $32
 
 // ---------------------------------------------------------------------------------
-// Convolution and pooling of eight images, three output channels at a time
+// Convolution and pooling of eight images, three or two output channels at a time
 
-// CONV_TAP multiplies a tap.
+// CONV_TAP multiplies a tap, CONV_TAPPAIR that of two channels.
 #define CONV_TAP \
 	VBROADCASTSS (DX)(DI*1), Y0         \
 	VBROADCASTSS 4(DX)(DI*1), Y1        \
@@ -427,10 +427,21 @@ GLOBL poolPixels<>(SB), RODATA|NOPTR, $32
 	CONV_ADD(32(R12)(BX*1), Y7, Y11, Y15)
 
 #define CONV_ADD(pixel, a, b, c) \
+	CONV_ADDPAIR(pixel, a, b) \
+	VFMADD231PS Y3, Y2, c
+
+#define CONV_TAPPAIR \
+	VBROADCASTSS (DX)(DI*1), Y0          \
+	VBROADCASTSS 4(DX)(DI*1), Y1         \
+	CONV_ADDPAIR((SI)(BX*1), Y4, Y8)     \
+	CONV_ADDPAIR(32(SI)(BX*1), Y5, Y9)   \
+	CONV_ADDPAIR((R12)(BX*1), Y6, Y10)   \
+	CONV_ADDPAIR(32(R12)(BX*1), Y7, Y11)
+
+#define CONV_ADDPAIR(pixel, a, b) \
 	VMOVUPS pixel, Y3     \
 	VFMADD231PS Y3, Y0, a \
-	VFMADD231PS Y3, Y1, b \
-	VFMADD231PS Y3, Y2, c
+	VFMADD231PS Y3, Y1, b
 
 // CONV_POOL pools the four pixels of output channel o.
 #define CONV_POOL(o, a0, a1, a2, a3, training, done) \
@@ -461,10 +472,12 @@ done: \
 
 // func convPoolAVX2(args *ConvPool)
 //
-// Y4 to Y7 four pixels of the first channel, Y8 to Y11 the second, Y12 to Y15 the third
+// Y4 to Y7 four pixels of the first channel, Y8 to Y11 the second, Y12 to Y15 the third of three
 // Y0 to Y2 weights, Y3 pixels
 TEXT ·convPoolAVX2(SB), NOSPLIT, $0-8
 	CONV_ARGS
+	CMPQ ConvPool_Channels(AX), $3
+	JLT  pair
 pixel:
 	MOVQ ConvPool_Bias(AX), CX
 	CONV_BIAS((CX), Y4, Y5, Y6, Y7)
@@ -475,5 +488,15 @@ pixel:
 	CONV_POOL(1, Y8, Y9, Y10, Y11, training1, done1)
 	CONV_POOL(2, Y12, Y13, Y14, Y15, training2, done2)
 	CONV_NEXT(64, pixel)
+	VZEROUPPER
+	RET
+pair:
+	MOVQ ConvPool_Bias(AX), CX
+	CONV_BIAS((CX), Y4, Y5, Y6, Y7)
+	CONV_BIAS(4(CX), Y8, Y9, Y10, Y11)
+	CONV_SUMS(CONV_TAPPAIR, tapPair)
+	CONV_POOL(0, Y4, Y5, Y6, Y7, trainingPair0, donePair0)
+	CONV_POOL(1, Y8, Y9, Y10, Y11, trainingPair1, donePair1)
+	CONV_NEXT(64, pair)
 	VZEROUPPER
 	RET

@@ -153,55 +153,8 @@ func TestRefused(t *testing.T) {
 func TestConvPoolRefused(t *testing.T) {
 	for _, tier := range Available() {
 		e := newTestEngine(t, WithTier(tier), WithThreads(1))
-		images, channels, _ := e.ConvPoolSizes()
-		full := func() *ConvPool {
-			a := &ConvPool{Row: 3 * images, First: 2, N: 2, Pixels: 5}
-			a.Taps.Add(7, 1)
-			a.Taps.Add(2, 4)
-			last := a.First + (channels-1)*a.Pixels + a.N
-			a.X, a.Weights, a.Bias = make([]float32, 7+7*images), make([]float32, 4+channels), make([]float32, channels)
-			a.Y, a.Numbers = make([]float32, last*images), make([]float32, (last+3)/4*images)
-			return a
-		}
-		call := func(a *ConvPool) (refused string) {
-			defer func() {
-				if v := recover(); v != nil {
-					refused = fmt.Sprint(v)
-				}
-			}()
-			e.Parallel(1, 0, 0, func(w *Worker, _, _ int) { w.ConvPool(a) })
-			return ""
-		}
-		if v := call(full()); v != "" {
-			t.Errorf("%v: %s", tier, v)
-		}
-		for name, spoil := range map[string]func(a *ConvPool){
-			"X":         func(a *ConvPool) { a.X = a.X[1:] },
-			"Weights":   func(a *ConvPool) { a.Weights = a.Weights[1:] },
-			"Bias":      func(a *ConvPool) { a.Bias = a.Bias[1:] },
-			"Y":         func(a *ConvPool) { a.Y = a.Y[1:] },
-			"Numbers":   func(a *ConvPool) { a.Numbers = a.Numbers[1:] },
-			"Bad":       func(a *ConvPool) { a.Numbers, a.Bad = nil, make([]float32, channels*images-1) },
-			"0 pixels":  func(a *ConvPool) { a.N = 0 },
-			"0 taps":    func(a *ConvPool) { a.Taps = Taps{} },
-			"row":       func(a *ConvPool) { a.Row = -images },
-			"first":     func(a *ConvPool) { a.First = -1 },
-			"channel":   func(a *ConvPool) { a.Pixels = -1 },
-			"long row":  func(a *ConvPool) { a.Row = math.MaxInt / 2 },
-			"far first": func(a *ConvPool) { a.First = math.MaxInt / 2 },
-			"many":      func(a *ConvPool) { a.N = math.MaxInt / 2 },
-		} {
-			a := full()
-			spoil(a)
-			if v := call(a); !strings.HasPrefix(v, "engine: ") {
-				t.Errorf("%v, %s: %q, want a message of the engine", tier, name, v)
-			}
-		}
-		a, behind := full(), make([]float32, 99*images)
-		a.Numbers, a.Bad, a.Bias[0] = behind[:0], make([]float32, channels*images), float32(math.Inf(1))
-		written := func(v float32) bool { return v != 0 }
-		if v := call(a); v != "" || a.Bad[0] == a.Bad[0] || slices.ContainsFunc(behind, written) {
-			t.Errorf("%v: no numbers: %q, bad is %v, expected NaN", tier, v, a.Bad[0])
+		for _, left := range []int{1, 2} {
+			testConvPoolRefused(t, e, e.ConvPoolChannels(left))
 		}
 	}
 	for _, bad := range [][2]int{{-1, 0}, {0, -1}, {math.MaxInt32/4 + 1, 0}, {0, math.MaxInt32/4 + 1}} {
@@ -213,6 +166,65 @@ func TestConvPoolRefused(t *testing.T) {
 			}()
 			new(Taps).Add(bad[0], bad[1])
 		}()
+	}
+}
+
+func testConvPoolRefused(t *testing.T, e *Engine, channels int) {
+	images, _, _ := e.ConvPoolSizes()
+	full := func() *ConvPool {
+		a := &ConvPool{Row: 3 * images, First: 2, N: 2, Pixels: 5, Channels: channels}
+		a.Taps.Add(7, 1)
+		a.Taps.Add(2, 4)
+		last := a.First + (channels-1)*a.Pixels + a.N
+		a.X, a.Weights, a.Bias = make([]float32, 7+7*images), make([]float32, 4+channels), make([]float32, channels)
+		a.Y, a.Numbers = make([]float32, last*images), make([]float32, (last+3)/4*images)
+		return a
+	}
+	call := func(a *ConvPool) (refused string) {
+		defer func() {
+			if v := recover(); v != nil {
+				refused = fmt.Sprint(v)
+			}
+		}()
+		e.Parallel(1, 0, 0, func(w *Worker, _, _ int) { w.ConvPool(a) })
+		return ""
+	}
+	if v := call(full()); v != "" {
+		t.Errorf("%v, %d channels: %s", e.Tier(), channels, v)
+	}
+	for name, spoil := range map[string]func(a *ConvPool){
+		"X":         func(a *ConvPool) { a.X = a.X[1:] },
+		"Weights":   func(a *ConvPool) { a.Weights = a.Weights[1:] },
+		"Bias":      func(a *ConvPool) { a.Bias = a.Bias[1:] },
+		"Y":         func(a *ConvPool) { a.Y = a.Y[1:] },
+		"Numbers":   func(a *ConvPool) { a.Numbers = a.Numbers[1:] },
+		"Bad":       func(a *ConvPool) { a.Numbers, a.Bad = nil, make([]float32, channels*images-1) },
+		"0 pixels":  func(a *ConvPool) { a.N = 0 },
+		"channels":  func(a *ConvPool) { a.Channels = 0 },
+		"1 channel": func(a *ConvPool) { a.Channels = 1 },
+		"5 channels": func(a *ConvPool) {
+			more := make([]float32, 99*images)
+			a.Channels, a.Weights, a.Bias, a.Y, a.Numbers = 5, more, more, more, more
+		},
+		"0 taps":    func(a *ConvPool) { a.Taps = Taps{} },
+		"row":       func(a *ConvPool) { a.Row = -images },
+		"first":     func(a *ConvPool) { a.First = -1 },
+		"channel":   func(a *ConvPool) { a.Pixels = -1 },
+		"long row":  func(a *ConvPool) { a.Row = math.MaxInt / 2 },
+		"far first": func(a *ConvPool) { a.First = math.MaxInt / 2 },
+		"many":      func(a *ConvPool) { a.N = math.MaxInt / 2 },
+	} {
+		a := full()
+		spoil(a)
+		if v := call(a); !strings.HasPrefix(v, "engine: ") {
+			t.Errorf("%v, %d channels, %s: %q, want a message of the engine", e.Tier(), channels, name, v)
+		}
+	}
+	a, behind := full(), make([]float32, 99*images)
+	a.Numbers, a.Bad, a.Bias[0] = behind[:0], make([]float32, channels*images), float32(math.Inf(1))
+	written := func(v float32) bool { return v != 0 }
+	if v := call(a); v != "" || a.Bad[0] == a.Bad[0] || slices.ContainsFunc(behind, written) {
+		t.Errorf("%v, %d channels: no numbers: %q, bad is %v, expected NaN", e.Tier(), channels, v, a.Bad[0])
 	}
 }
 

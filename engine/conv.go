@@ -341,7 +341,7 @@ func (w *Worker) PoolBackward(l PatchLists, sums Matrix, dy []float32, which []b
 }
 
 // ConvPool is a run of pooled pixels beside each other, for Worker.ConvPool: q < N for all images i and output
-// channels o of ConvPoolSizes. Each is the largest, or 0, of four pixels u, v < 2, which are chains over the taps:
+// channels o < Channels. Each is the largest, or 0, of four pixels u, v < 2, which are chains over the taps:
 //
 //	z[u, v] = fma(Weights[weight+o], X[at+u*Row+(2*q+v)*images+i], ...), from Bias[o]
 //
@@ -354,6 +354,7 @@ type ConvPool struct {
 	Taps             Taps
 	Row              int // floats
 	First, N, Pixels int
+	Channels         int // see Engine.ConvPoolChannels
 }
 
 // Taps lists the taps of a kernel: where they lie in X, and where their weights lie.
@@ -371,19 +372,28 @@ func (t *Taps) Add(at, weight int) {
 	t.at, t.weight = max(t.at, at), max(t.weight, weight)
 }
 
-// ConvPoolSizes returns how many images (one in each lane of a vector) and output channels Worker.ConvPool takes at
-// once, and whether that is faster than MatMulAt for image after image: in the tiers that have a kernel for it.
+// ConvPoolSizes returns how many images (one in each lane of a vector) and, at most, output channels Worker.ConvPool
+// takes at once, and whether that is faster than MatMulAt for image after image: in tiers that have a kernel for it.
 func (e *Engine) ConvPoolSizes() (images, channels int, fast bool) {
 	return e.kern.convImages, e.kern.convChannels, e.kern.convImages > genericConvImages
 }
 
+// ConvPoolChannels returns how many output channels Worker.ConvPool takes at once where so many are left. If those are
+// fewer, the others are padding.
+func (e *Engine) ConvPoolChannels(left int) int {
+	if n := e.kern.convFewer; left == n || left == 2*n {
+		return n
+	}
+	return e.kern.convChannels
+}
+
 // ConvPool convolves and pools a run of pixels of a group of images. It is one call, which cannot be preempted.
 func (w *Worker) ConvPool(a *ConvPool) {
-	images, channels, _ := w.e.ConvPoolSizes()
-	if min(a.N, len(a.Taps.list)) < 1 || min(a.Row, a.First, a.Pixels) < 0 || a.Row > len(a.X) ||
-		max(a.N, a.First, a.Pixels) > len(a.Y) {
-		panic(fmt.Sprintf("engine: Worker.ConvPool: %d pixels from %d on of %d, %d taps, rows of %d", a.N, a.First,
-			a.Pixels, len(a.Taps.list)/2, a.Row))
+	images, channels := w.e.kern.convImages, a.Channels
+	if w.e.ConvPoolChannels(channels) != channels || min(channels, a.N, len(a.Taps.list)) < 1 ||
+		min(a.Row, a.First, a.Pixels) < 0 || a.Row > len(a.X) || max(a.N, a.First, a.Pixels) > len(a.Y) {
+		panic(fmt.Sprintf("engine: Worker.ConvPool: %d pixels from %d on of %d, %d taps, rows of %d, %d channels", a.N,
+			a.First, a.Pixels, len(a.Taps.list)/2, a.Row, channels))
 	}
 	last := a.First + (channels-1)*a.Pixels + a.N
 	need("ConvPool", "X", len(a.X), a.Taps.at+a.Row+2*a.N*images)

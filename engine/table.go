@@ -65,8 +65,9 @@ type table struct {
 	spreadPatches func(b, r []float32, at []int32, w []float32, ws, stride int)            `optional:"yes"`
 	poolBackward  func(args *poolBackwardArgs) (n int)
 
-	// convPool handles convImages images and convChannels output channels at a time.
+	// convPool handles convImages images and convChannels output channels at a time, or convFewer.
 	convImages, convChannels int
+	convFewer                int `optional:"yes"`
 	convPool                 func(a *ConvPool)
 
 	transpose    func(dst []float32, ds int, src []float32, ss, rows, cols int)

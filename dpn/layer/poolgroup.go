@@ -14,8 +14,9 @@ type groupPool struct {
 	*window
 	out int
 
-	images, channels int       // at once; the rest is made for these sizes
-	weights, bias    []float32 // of so many output channels at a time, tap by tap
+	images, channels int       // at once, at most; the rest is made for these sizes
+	starts           []int     // the first output channels of calls, and behind them the end of the last, with padding
+	weights, bias    []float32 // of each call, tap by tap
 	whole            *poolPlan
 	tiles            map[int]*poolPlan // by their pooled rows
 
@@ -68,16 +69,23 @@ func (g *groupPool) setWeights(e *engine.Engine, weights, bias []float32) bool {
 	}
 	taps := g.taps()
 	if g.images != images || g.channels != n {
-		g.images, g.channels = images, n
-		g.bias = make([]float32, (g.out+n-1)/n*n)
-		g.weights = make([]float32, len(g.bias)*taps)
+		g.images, g.channels, g.starts = images, n, []int{0}
+		c := 0
+		for c < g.out {
+			c += e.ConvPoolChannels(g.out - c)
+			g.starts = append(g.starts, c)
+		}
+		g.bias = make([]float32, c)
+		g.weights = make([]float32, (len(g.starts)-1)*n*taps)
 		g.whole, g.tiles = g.newPlan(e, *g.window), map[int]*poolPlan{}
 	}
 	copy(g.bias, bias)
-	for c := range bias {
-		to := g.weights[c/n*n*taps+c%n:]
-		for k, v := range weights[c*taps : (c+1)*taps] {
-			to[k*n] = v
+	for k, first := range g.starts[:len(g.starts)-1] {
+		for c := first; c < min(g.starts[k+1], g.out); c++ {
+			to := g.weights[k*n*taps+c-first:]
+			for t, v := range weights[c*taps : (c+1)*taps] {
+				to[t*n] = v
+			}
 		}
 	}
 	return true
@@ -240,9 +248,9 @@ func (g *groupPool) pool(t *engine.Worker, s *poolScratch, y engine.Matrix, whic
 	}
 	for _, run := range p.runs {
 		a.X, a.Taps, a.N = s.framed[run.x:], run.taps, run.n
-		for c := 0; c < g.out; c += g.channels {
-			a.Weights, a.Bias, a.Bad = g.weights[c*g.taps():], g.bias[c:], s.bad[c*n:]
-			a.First = c*a.Pixels + run.first
+		for k, c := range g.starts[:len(g.starts)-1] {
+			a.Weights, a.Bias, a.Bad = g.weights[k*g.channels*g.taps():], g.bias[c:], s.bad[c*n:]
+			a.First, a.Channels = c*a.Pixels+run.first, g.starts[k+1]-c
 			t.ConvPool(&a)
 		}
 	}

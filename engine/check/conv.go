@@ -171,9 +171,21 @@ type pooling struct {
 	numbers                   bool
 }
 
-// run pools as many images and channels at a time as the tier takes, in memory that ends at guard pages.
+// run pools as many images and channels at a time as the tier takes.
 func (p *pooling) run(e *engine.Engine, mem *memory) {
-	images, channels, _ := e.ConvPoolSizes()
+	images, _, _ := e.ConvPoolSizes()
+	for i := 0; i < p.x.Rows; i += images {
+		for o := 0; o < p.weights.Rows; {
+			n := e.ConvPoolChannels(p.weights.Rows - o)
+			p.pool(e, mem, i, o, n)
+			o += n
+		}
+	}
+}
+
+// pool pools images from i0 on and channels of them from o0 on, in memory that ends at guard pages.
+func (p *pooling) pool(e *engine.Engine, mem *memory, i0, o0, channels int) {
+	images, most, _ := e.ConvPoolSizes()
 	pixels := p.first + p.n + 1 // of a channel: one more, which must keep its value
 	last := (channels-1)*pixels + p.first + p.n
 	var regions []*region
@@ -190,50 +202,46 @@ func (p *pooling) run(e *engine.Engine, mem *memory) {
 	}()
 	a := engine.ConvPool{
 		X: floats(images * p.x.Cols), Y: floats(images * last),
-		Weights: floats(channels * len(p.at)), Bias: floats(channels),
-		Row: images * p.row, First: p.first, N: p.n, Pixels: pixels,
+		Weights: floats(most*(len(p.at)-1) + channels), Bias: floats(channels),
+		Row: images * p.row, First: p.first, N: p.n, Pixels: pixels, Channels: channels,
 	}
 	numbers, bad := floats(images*((last+3)/4)), floats(images*channels)
+	clear(numbers)
+	clear(bad)
 	if a.Bad = bad; p.numbers {
 		a.Numbers, a.Bad = numbers, nil
 	}
-	for t, at := range p.at {
-		a.Taps.Add(images*at, channels*t)
+	for j := range a.X {
+		a.X[j] = p.x.At(min(i0+j%images, p.x.Rows-1), j/images)
 	}
-	for i0 := 0; i0 < p.x.Rows; i0 += images {
-		for o0 := 0; o0 < p.weights.Rows; o0 += channels {
-			for j := range a.X {
-				a.X[j] = p.x.At(min(i0+j%images, p.x.Rows-1), j/images)
+	for t, at := range p.at {
+		a.Taps.Add(images*at, most*t)
+	}
+	for o := range channels {
+		from := min(o0+o, p.weights.Rows-1)
+		a.Bias[o] = p.bias.Data[from]
+		for t := range p.at {
+			a.Weights[t*most+o] = p.weights.At(from, t)
+		}
+	}
+	for j := range a.Y {
+		a.Y[j] = untouched
+	}
+	onWorker(func(w *engine.Worker) { w.ConvPool(&a) })(e)
+	for j, v := range a.Y {
+		i, o, q := i0+j%images, o0+j/images/pixels, j/images%pixels-p.first
+		if q < 0 || q >= p.n {
+			if v != untouched {
+				panic("ConvPool wrote pixels beside the run")
 			}
-			for o := range channels {
-				from := min(o0+o, p.weights.Rows-1)
-				a.Bias[o] = p.bias.Data[from]
-				for t := range p.at {
-					a.Weights[t*channels+o] = p.weights.At(from, t)
-				}
+		} else if i < p.x.Rows && o < p.weights.Rows {
+			p.y.Set(i, o*p.n+q, v)
+			extra := bad[(o-o0)*images+j%images]
+			if p.numbers {
+				at := j / images
+				extra = float32(math.Float32bits(numbers[at/4*images+j%images]) >> (at % 4 * 8) & 0xff)
 			}
-			for j := range a.Y {
-				a.Y[j] = untouched
-			}
-			clear(numbers)
-			clear(bad)
-			onWorker(func(w *engine.Worker) { w.ConvPool(&a) })(e)
-			for j, v := range a.Y {
-				i, o, q := i0+j%images, o0+j/images/pixels, j/images%pixels-p.first
-				if q < 0 || q >= p.n {
-					if v != untouched {
-						panic("ConvPool wrote pixels beside the run")
-					}
-				} else if i < p.x.Rows && o < p.weights.Rows {
-					p.y.Set(i, o*p.n+q, v)
-					extra := bad[(o-o0)*images+j%images]
-					if p.numbers {
-						at := j / images
-						extra = float32(math.Float32bits(numbers[at/4*images+j%images]) >> (at % 4 * 8) & 0xff)
-					}
-					p.more.Set(i, o*p.n+q, extra)
-				}
-			}
+			p.more.Set(i, o*p.n+q, extra)
 		}
 	}
 }
