@@ -166,9 +166,12 @@ func TestTensorArguments(t *testing.T) {
 		}
 	}
 	for n, ok := range map[int]bool{1000: true, 1001: false} {
-		b := pickled("\x8d" + string([]byte{byte(n), byte(n >> 8), 0, 0, 0, 0, 0, 0}) + strings.Repeat("x", n))
-		if _, err := scan(b); (err == nil) != ok {
-			t.Errorf("a text of %d bytes: %v", n, err)
+		length, message := []byte{byte(n), byte(n >> 8), 0, 0, 0, 0, 0, 0}, fmt.Sprintf("a text of %d bytes", n)
+		for _, prefix := range []string{"X" + string(length[:4]), "\x8d" + string(length)} {
+			_, err := scan(pickled(prefix + strings.Repeat("x", n)))
+			if (err == nil) != ok || !ok && !strings.Contains(err.Error(), message) {
+				t.Errorf("%q and %d bytes: %v", prefix, n, err)
+			}
 		}
 	}
 }

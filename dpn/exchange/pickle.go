@@ -90,9 +90,8 @@ func scan(b []byte) (n int, err error) {
 		if err != nil {
 			return 0, fmt.Errorf("the pickle is cut off, or damaged, at offset %d", at)
 		}
-		if code != frame && size > maxText+8 {
-			return 0, fmt.Errorf("a text of %d bytes at offset %d of the pickle, expected at most %d", size, at,
-				maxText)
+		if n := size - lengthBytes[kind]; code != frame && n > maxText {
+			return 0, fmt.Errorf("a text of %d bytes at offset %d of the pickle, expected at most %d", n, at, maxText)
 		}
 		switch code {
 		case '.':
@@ -152,9 +151,12 @@ func (n *names) next(code byte, operand []byte) {
 
 func (n *names) push(text string) { n.texts = [2]string{n.texts[1], text} }
 
+// lengthBytes are the bytes before a text that say how long it is.
+var lengthBytes = map[operand]int{string1: 1, string4: 4, string8: 8}
+
 // operandSize returns the bytes that an operand takes, all within b.
 func operandSize(b []byte, kind operand) (size int, err error) {
-	prefix := map[operand]int{string1: 1, string4: 4, string8: 8}[kind]
+	prefix := lengthBytes[kind]
 	switch {
 	case kind >= 0:
 		size = int(kind)
