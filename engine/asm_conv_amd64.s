@@ -416,7 +416,7 @@ GLOBL poolPixels<>(SB), RODATA|NOPTR, $32
 // ---------------------------------------------------------------------------------
 // Convolution and pooling of eight images, three or two output channels at a time
 
-// CONV_TAP multiplies a tap, CONV_TAPPAIR that of two channels.
+// CONV_TAP multiplies a tap of three channels, CONV_TAPPAIR of two.
 #define CONV_TAP \
 	VBROADCASTSS (DX)(DI*1), Y0         \
 	VBROADCASTSS 4(DX)(DI*1), Y1        \

@@ -153,7 +153,7 @@ func TestRefused(t *testing.T) {
 func TestConvPoolRefused(t *testing.T) {
 	for _, tier := range Available() {
 		e := newTestEngine(t, WithTier(tier), WithThreads(1))
-		for _, left := range []int{1, 2} {
+		for _, left := range []int{2, 3} {
 			testConvPoolRefused(t, e, e.ConvPoolChannels(left))
 		}
 	}
@@ -166,6 +166,28 @@ func TestConvPoolRefused(t *testing.T) {
 			}()
 			new(Taps).Add(bad[0], bad[1])
 		}()
+	}
+}
+
+// TestConvPoolChannels checks that output channels are divided into as few calls as they can be, without padding where
+// two or three at a time leave none.
+func TestConvPoolChannels(t *testing.T) {
+	for _, tier := range Available() {
+		e := newTestEngine(t, WithTier(tier), WithThreads(1))
+		_, most, _ := e.ConvPoolSizes()
+		for out := 1; out <= 20; out++ {
+			var calls []int
+			for left := out; left > 0; left -= calls[len(calls)-1] {
+				calls = append(calls, e.ConvPoolChannels(left))
+			}
+			padding := -out
+			for _, n := range calls {
+				padding += n
+			}
+			if len(calls) != (out+most-1)/most || padding >= most || tier == AVX2 && padding > 0 && out > 1 {
+				t.Errorf("%v: %d channels in calls of %d", tier, out, calls)
+			}
+		}
 	}
 }
 

@@ -381,7 +381,7 @@ func (e *Engine) ConvPoolSizes() (images, channels int, fast bool) {
 // ConvPoolChannels returns how many output channels Worker.ConvPool takes at once where so many are left. If those are
 // fewer, the others are padding.
 func (e *Engine) ConvPoolChannels(left int) int {
-	if n := e.kern.convFewer; left == n || left == 2*n {
+	if n := e.kern.convFewer; left <= n || left == 2*n { // of three and two: the fewest calls without padding
 		return n
 	}
 	return e.kern.convChannels
@@ -389,8 +389,8 @@ func (e *Engine) ConvPoolChannels(left int) int {
 
 // ConvPool convolves and pools a run of pixels of a group of images. It is one call, which cannot be preempted.
 func (w *Worker) ConvPool(a *ConvPool) {
-	images, channels := w.e.kern.convImages, a.Channels
-	if w.e.ConvPoolChannels(channels) != channels || min(channels, a.N, len(a.Taps.list)) < 1 ||
+	kern, images, channels := w.e.kern, w.e.kern.convImages, a.Channels
+	if channels != kern.convChannels && channels != kern.convFewer || min(channels, a.N, len(a.Taps.list)) < 1 ||
 		min(a.Row, a.First, a.Pixels) < 0 || a.Row > len(a.X) || max(a.N, a.First, a.Pixels) > len(a.Y) {
 		panic(fmt.Sprintf("engine: Worker.ConvPool: %d pixels from %d on of %d, %d taps, rows of %d, %d channels", a.N,
 			a.First, a.Pixels, len(a.Taps.list)/2, a.Row, channels))
@@ -406,7 +406,7 @@ func (w *Worker) ConvPool(a *ConvPool) {
 		need("ConvPool", "Bad", len(a.Bad), channels*images)
 		a.Numbers = nil // what the assembly looks at
 	}
-	w.e.kern.table.convPool(onStack(a))
+	kern.table.convPool(onStack(a))
 	w.e.yield(&w.e.scratch[w.index], 4*images*channels*a.N*len(a.Taps.list))
 }
 

@@ -325,6 +325,13 @@ func TestConvPoolCalls(t *testing.T) {
 			}
 		}
 	}
+	starts := []int{0}
+	for c := 0; c < 8; starts = append(starts, c) {
+		c += e.ConvPoolChannels(8 - c)
+	}
+	if !slices.Equal(small.groups.starts, starts) {
+		t.Errorf("calls begin at channels %d, expected %d", small.groups.starts, starts)
+	}
 	var lengths []int
 	for _, run := range small.groups.whole.runs[:3] {
 		lengths = append(lengths, run.n)
