@@ -166,6 +166,16 @@ func (t *training) resolve(flags *pflag.FlagSet) (dpn.Config, error) {
 	return c, settingError(c.Validate(), flags, t.from)
 }
 
+// warnIdle warns of flags of settings that have no effect with the others. 0 may say so.
+func (t *training) warnIdle(c dpn.Config) {
+	t.flags.VisitAll(func(f *pflag.Flag) {
+		if other, values := c.Needs(f.Name); f.Changed && other != "" && f.Value.String() != "0" {
+			t.log().Warn(fmt.Sprintf("--%s %s has no effect with %s %s; it needs --%s %s", f.Name, f.Value, other,
+				t.flags.Lookup(other).Value, other, values))
+		}
+	})
+}
+
 // unresumable explains why there is no state to resume, or that it cannot be read.
 func (t *training) unresumable(err error) error {
 	if _, statErr := os.Stat(filepath.Join(t.out, dpn.StateFile)); errors.Is(statErr, os.ErrNotExist) {
@@ -254,6 +264,9 @@ func (t *training) result(ctx context.Context, flags *pflag.FlagSet) (*trainResu
 	if v := t.validate; v != nil && sameSamples(v, data.Test) {
 		t.log().Warn("the validation samples are the test samples: what chooses the best epoch cannot test it",
 			"val-data", c.ValData)
+	}
+	if !t.compared {
+		t.warnIdle(c)
 	}
 	if n := data.Train.Len(); flags.Changed("batch") && c.Batch > n {
 		return nil, fmt.Errorf("--batch %d: expected at most the %d training samples", c.Batch, n)

@@ -487,3 +487,36 @@ func TestPresetFitsData(t *testing.T) {
 	fails(t, with(vectors, "--preset", "robust", "--rms", "--overwrite"), "--rms true: expected images with it")
 	fails(t, []string{"train", "--data", dir, "--hidden", "8"}, "--hidden", "extractor mlp")
 }
+
+// TestIdleSettings gives train settings that have no effect with the others, on data that choose the preset, too.
+func TestIdleSettings(t *testing.T) {
+	dir := t.TempDir()
+	idx(t, dir, 120)
+	table := filepath.Join(dir, "table.csv")
+	write(t, table, []byte("a,b,label\n"+strings.Repeat("1,2,x\n3,4,y\n5,3,x\n", 40)))
+	for _, c := range []struct{ args, want string }{
+		{"", ""},
+		{"--form lowrank --rank 3 --alpha-lr 0.01 --extractor-lr 0.01", ""},
+		{"--rank 0 --score-sigma 0 --alpha-lr 0", ""},
+		{"--rank 3", "--rank 3 has no effect with form full; it needs --form lowrank or flat"},
+		{"--form flat --rank 2 --eps 0.2", ""},
+		{"--form lowrank --rank 2 --eps 0.2", "--eps 0.2 has no effect with form lowrank; it needs --form flat"},
+		{"--score-sigma 1", "--score-sigma 1 has no effect with score-matching 0; it needs --score-matching above 0"},
+		{"--gradient detached --alpha-lr 1", "--alpha-lr 1 has no effect with gradient detached; it needs --gradient " +
+			"exact"},
+		{"--steps 0 --potential-lr 1", "--potential-lr 1 has no effect with steps 0; it needs --steps above 0"},
+		{"--data " + table + " --rank 2", ""},
+		{"--data " + table + " --eps 0.2", "--eps 0.2 has no effect with form lowrank; it needs --form flat"},
+	} {
+		args := strings.Fields("train --data " + dir + " --components 3 --max-updates 1 --val-size 0 --out " +
+			filepath.Join(dir, "out") + " --overwrite " + c.args)
+		_, errs, status := dpnbench(t, args...)
+		want := ""
+		if c.want != "" {
+			want = "dpnbench: warning: " + c.want + "\n"
+		}
+		if status != exitDone || errs != want {
+			t.Errorf("%s: status %d, %q, want %q", c.args, status, errs, want)
+		}
+	}
+}
