@@ -268,12 +268,10 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Needs returns, of a setting that changes no weight, another setting and its values with which it would.
-func (c Config) Needs(setting string) (other, values string) {
-	forms := func(have func(potential.Form) bool) string {
-		return alternatives(slices.DeleteFunc(potential.Forms(), func(name string) bool {
-			return !have(potential.FormOf(name))
-		}))
+// Needs returns, of a setting that changes no weight, another setting and those of its values with which it would.
+func (c Config) Needs(setting string) (other string, values []string) {
+	forms := func(have func(potential.Form) bool) []string {
+		return slices.DeleteFunc(potential.Forms(), func(name string) bool { return !have(potential.FormOf(name)) })
 	}
 	switch form := potential.FormOf(c.Form); setting {
 	case "rank":
@@ -286,28 +284,19 @@ func (c Config) Needs(setting string) (other, values string) {
 		}
 	case "score-sigma":
 		if c.Score == 0 {
-			return "score-matching", "above 0"
+			return "score-matching", []string{"above 0"}
 		}
 	case "extractor-lr", "potential-lr", "alpha-lr":
 		switch {
 		case c.Gradient != GradientExact:
-			return "gradient", GradientExact
+			return "gradient", []string{GradientExact}
 		case setting == "extractor-lr" && c.Extractor == "identity":
-			return "extractor", alternatives(Extractors()[1:])
+			return "extractor", Extractors()[1:]
 		case c.Steps == 0 && (setting == "alpha-lr" || setting == "potential-lr" && c.NLL == 0 && c.Score == 0):
-			return "steps", "above 0"
+			return "steps", []string{"above 0"}
 		}
 	}
-	return "", ""
-}
-
-// alternatives lists names as in "linear, mlp or conv".
-func alternatives(names []string) string {
-	last := len(names) - 1
-	if last == 0 {
-		return names[0]
-	}
-	return strings.Join(names[:last], ", ") + " or " + names[last]
+	return "", nil
 }
 
 // checkValues refuses numbers that are no finite float32 and texts that are not UTF-8, also in

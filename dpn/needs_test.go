@@ -1,6 +1,7 @@
 package dpn
 
 import (
+	"strings"
 	"testing"
 
 	"dpnbench/dpn/potential"
@@ -48,13 +49,13 @@ func TestNeeds(t *testing.T) {
 			changed := c
 			change(&changed)
 			other, values := c.Needs(setting)
-			named[other+" "+values] = true
+			named[other+" "+strings.Join(values, " ")] = true
 			if effect := train(changed) != before; effect != (other == "") {
 				t.Errorf("%s: %s has an effect: %v; it needs %q %q", base, setting, effect, other, values)
 			}
 		}
 	}
-	for _, want := range []string{"form lowrank or flat", "form flat", "extractor linear, mlp, conv or conv3",
+	for _, want := range []string{"form lowrank flat", "form flat", "extractor linear mlp conv conv3",
 		"score-matching above 0", "gradient exact", "steps above 0"} {
 		if !named[want] {
 			t.Errorf("nothing needs %q: %v", want, named)

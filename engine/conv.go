@@ -381,7 +381,7 @@ func (e *Engine) ConvPoolSizes() (images, channels int, fast bool) {
 // ConvPoolChannels returns how many output channels Worker.ConvPool takes at once where so many are left. If those are
 // fewer, the others are padding.
 func (e *Engine) ConvPoolChannels(left int) int {
-	if n := e.kern.convFewer; left <= n || left == 2*n { // of three and two: the fewest calls without padding
+	if n := e.kern.convFewer; left <= n || left == 2*n { // of 3 and 2: as few calls as can be, unpadded
 		return n
 	}
 	return e.kern.convChannels

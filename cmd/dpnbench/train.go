@@ -171,7 +171,7 @@ func (t *training) warnIdle(c dpn.Config) {
 	t.flags.VisitAll(func(f *pflag.Flag) {
 		if other, values := c.Needs(f.Name); f.Changed && other != "" && f.Value.String() != "0" {
 			t.log().Warn(fmt.Sprintf("--%s %s has no effect with %s %s; it needs --%s %s", f.Name, f.Value, other,
-				t.flags.Lookup(other).Value, other, values))
+				t.flags.Lookup(other).Value, other, alternatives(values)))
 		}
 	})
 }
