@@ -18,17 +18,17 @@ import (
 // convolutions few updates, for the sake of pure Go and of emulated machines.
 var trainedHashes = map[string]string{
 	"compact":      "a4e7df6da85c28d3",
-	"clean":        "f0d0c2f6ef82f91f",
+	"clean":        "51ff29d724dfa05a",
 	"paper":        "27d29bf2237d26b6",
 	"published":    "e073ffbb7971c7ee",
 	"raw":          "b8a03abbd71b28d0",
 	"robust":       "03c7031207f78554",
 	"robust-small": "d1e342d83505466d",
-	"noise":        "c1f44622c2e0ad62",
-	"invariant":    "196bb71a5b95d287",
+	"noise":        "a0fc518549dbb05c",
+	"invariant":    "73fd2386e6748030",
 	"tabular":      "c7bd88defc02e7c9",
-	"cnn":          "e78bcdcc616a8c7e",
-	"mnistc-cnn":   "50ed02ba4fe4b594",
+	"cnn":          "a5f3e0f22621d537",
+	"mnistc-cnn":   "ab0b0fed87335424",
 	"mlp":          "e5c9b44320738e36",
 	"linear":       "ed89487f35ba8a8f",
 }

@@ -143,19 +143,6 @@ type moveRowsArgs struct {
 	k       int
 }
 
-// poolBackwardArgs are the arguments of poolBackward. It passes the gradient dy of pooled pixels (rows of
-// w) to the pixels that which selects of each four (none for NoPixel), adds it to sums and lists the
-// nonzero elements in reading order of the pixels: the value v and the place at. It returns their number.
-// at and v may be written up to 16 elements further, dy and which may be longer and are read to their end.
-type poolBackwardArgs struct {
-	at          []int32
-	v, sums, dy []float32
-	which       []byte
-	rows, w     int // rows of pooled pixels, and how many a row has
-	cols        int // floats from row to row of sums
-	right, down int // what a place grows by with each column and with each row
-}
-
 // onStack returns p hidden from escape analysis: a call through a function of a table would otherwise
 // move what p points to to the heap. The callee must not keep p. While the address is an integer there
 // is no call, so the stack does not move.

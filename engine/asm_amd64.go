@@ -293,22 +293,18 @@ func spreadPatchesAVX2(b, r []float32, at []int32, w []float32, ws, stride int)
 //go:noescape
 func convPoolAVX2(args *ConvPool)
 
-// poolBackwardAVX2 is poolBackwardGeneric with AVX2 for the rows from whose start whole vectors of eight fit.
-func poolBackwardAVX2(args *poolBackwardArgs) (n int) {
-	rows, whole := args.rows, (args.w+7)&^7
-	args.rows = min(rows, (len(args.dy)-whole+args.w)/args.w)
-	if args.rows > 0 {
-		n = poolBackwardRowsAVX2(args)
+// poolBackwardAVX2 is poolBackwardGeneric with AVX2 from eight elements on.
+func poolBackwardAVX2(at []int32, v, dy []float32, which []byte, p *PoolPlaces) (n int) {
+	if len(dy) < 8 {
+		return poolBackwardGeneric(at, v, dy, which, p)
 	}
-	done := max(args.rows, 0)
-	args.rows = rows
-	return poolBackwardRows(args, done, n)
+	return poolBackwardEightsAVX2(at, v, dy, which, p)
 }
 
-// poolBackwardRowsAVX2 is poolBackwardAVX2 for these rows.
+// poolBackwardEightsAVX2 is poolBackwardAVX2 for these.
 //
 //go:noescape
-func poolBackwardRowsAVX2(args *poolBackwardArgs) (n int)
+func poolBackwardEightsAVX2(at []int32, v, dy []float32, which []byte, p *PoolPlaces) (n int)
 
 // compress has, for every set of eight lanes, their numbers, rising.
 var compress = func() (table [256][8]byte) {

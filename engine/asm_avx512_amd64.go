@@ -233,7 +233,7 @@ func spreadPatchesAVX512(b, r []float32, at []int32, w []float32, ws, stride int
 //go:noescape
 func convPoolAVX512(args *ConvPool)
 
-// poolBackwardAVX512 is poolBackwardGeneric with AVX-512, for w up to 16.
+// poolBackwardAVX512 is poolBackwardGeneric with AVX-512.
 //
 //go:noescape
-func poolBackwardAVX512(args *poolBackwardArgs) (n int)
+func poolBackwardAVX512(at []int32, v, dy []float32, which []byte, p *PoolPlaces) (n int)

@@ -12,7 +12,7 @@
 //
 //	addPatchesAVX2        C += r[p] * patch p of B, five rows each
 //	spreadPatchesAVX2     patch p of B += r[p] * W, five rows each
-//	poolBackwardRowsAVX2  gradient of pooling: its sums and the list of its entries
+//	poolBackwardEightsAVX2  gradient of pooling: the list of its entries
 //	convPoolAVX2          convolution, ReLU and the maximum of 2 x 2 pixels
 
 // ---------------------------------------------------------------------------------
@@ -217,201 +217,67 @@ end:
 // ---------------------------------------------------------------------------------
 // Pooling
 
-// POOL_LOAD loads the gradient of eight pooled pixels into Y0 and the numbers of their pixels into Y1.
-#define POOL_LOAD \
-	VMOVUPS   (R10)(R13*4), Y0 \
-	VPMOVZXBD (R11)(R13*1), Y1
+// POOL_SELECT loads eight elements of the gradient, and their places, and sets a bit of AX for each that is not 0 and
+// has a pixel.
+#define POOL_SELECT \
+	VPMOVZXBD (R11)(R13*1), Y1    \
+	VMOVUPS   (R10)(R13*4), Y0    \
+	VPERMD    Y7, Y1, Y4          \
+	VPADDD    (R9)(R13*4), Y4, Y4 \
+	VPCMPGTD  Y1, Y8, Y2          \
+	VCMPPS    $4, Y15, Y0, Y3     \
+	VPAND     Y3, Y2, Y2          \
+	VMOVMSKPS Y2, AX
 
-// POOL_PIXELS sets Y2 and Y3 to the gradient and the number for each pixel of a row under four pooled ones.
-#define POOL_PIXELS(pooled) \
-	VPERMPS Y0, pooled, Y2 \
-	VPERMD  Y1, pooled, Y3
-
-// POOL_SELECT sets y to the gradients of those pixels that are selected, and to -0, which adds nothing.
-#define POOL_SELECT(numbers, y) \
-	VPCMPEQD  numbers, Y3, y \
-	VBLENDVPS y, Y2, Y15, y
-
-// POOL_SUM adds them to eight pixels of sums.
-#define POOL_SUM(numbers, sums) \
-	POOL_SELECT(numbers, Y4) \
-	VADDPS  sums, Y4, Y4     \
-	VMOVUPS Y4, sums
-
-// POOL_UPPER and POOL_LOWER set Y2 to the pooled pixels that selected one of the upper row, or of the lower
-// row, and whose gradient is not 0.
-#define POOL_UPPER \
-	VPCMPGTD Y1, Y8, Y2      \
-	VCMPPS   $4, Y15, Y0, Y3 \
-	VPAND    Y3, Y2, Y2
-
-#define POOL_LOWER \
-	VPSLLD $30, Y1, Y2       \
-	VCMPPS $4, Y15, Y0, Y3   \
-	VPAND  Y3, Y2, Y2
-
-// POOL_LIST appends the gradients at Y2, and their places, to the lists. Y6 has the places of the left
-// pixels; the right ones are Y9 further.
+// POOL_LIST appends those that AX names to the lists.
 #define POOL_LIST \
-	VMOVMSKPS Y2, AX          \
-	VPADDD    Y9, Y6, Y4      \
-	VPSLLD    $31, Y1, Y3     \
-	VBLENDVPS Y3, Y4, Y6, Y3  \
-	VPMOVZXBD (R15)(AX*8), Y4 \
-	VPERMD    Y3, Y4, Y3      \
-	VPERMPS   Y0, Y4, Y4      \
-	VMOVDQU   Y3, (DI)(DX*4)  \
-	VMOVUPS   Y4, (SI)(DX*4)  \
+	VPMOVZXBD (R15)(AX*8), Y5 \
+	VPERMD    Y4, Y5, Y4      \
+	VPERMPS   Y0, Y5, Y0      \
+	VMOVDQU   Y4, (DI)(DX*4)  \
+	VMOVUPS   Y0, (SI)(DX*4)  \
 	POPCNTL   AX, AX          \
 	ADDQ      AX, DX
 
-// POOL_NEXT advances by eight pooled pixels.
-#define POOL_NEXT \
-	VPSLLD $4, Y9, Y2 \
-	VPADDD Y2, Y6, Y6 \
-	ADDQ   $8, R13
-
-// func poolBackwardRowsAVX2(args *poolBackwardArgs) (n int)
+// func poolBackwardEightsAVX2(at []int32, v, dy []float32, which []byte, p *PoolPlaces) (n int)
 //
-// dy and which are read in vectors of eight from the start of each row. at and v may be written 16
-// elements past their end.
+// The last eight elements are read together, even where some of them are in the lists already.
 //
-// R10 dy, R11 which, R13 index of the pooled pixel, CX left of the row, R12 w   DI at, SI v, DX their
-// length so far   R9, BX upper and lower row of sums, R8 bytes from row to row   R15 compress table
-// Y6 places of the left pixels, Y9 right, Y10 places of a row   Y7 pooled pixels of the last vector
-// Y8 the integer 2   Y11, Y12 see poolPixels   Y13, Y14 numbers of the lower and upper pixels   Y15 -0
-TEXT ·poolBackwardRowsAVX2(SB), NOSPLIT, $8-16
-	MOVQ args+0(FP), AX
-	MOVQ poolBackwardArgs_at(AX), DI
-	MOVQ poolBackwardArgs_v(AX), SI
-	MOVQ poolBackwardArgs_sums(AX), R9
-	MOVQ poolBackwardArgs_dy(AX), R10
-	MOVQ poolBackwardArgs_which(AX), R11
-	MOVQ poolBackwardArgs_w(AX), R12
-	MOVQ poolBackwardArgs_cols(AX), R8
-	SHLQ $2, R8
-	MOVQ poolBackwardArgs_rows(AX), CX
-	MOVQ CX, left-8(SP)
-	VPBROADCASTD poolBackwardArgs_right(AX), Y9
-	VPADDD  Y9, Y9, Y10
-	VMOVDQU poolPixels<>(SB), Y12
-	VPMULLD Y12, Y10, Y10
-	VPCMPEQD Y15, Y15, Y15
-	VPSRLD   $31, Y15, Y8
-	VPAND    Y8, Y12, Y14     // 0, 1, ..., 0, 1: the numbers of the upper pixels
-	VPSRLD   $1, Y12, Y12     // 0, 0, ..., 3, 3: the pooled pixels
-	VPADDD   Y8, Y8, Y8
-	VPADDD   Y8, Y8, Y11
-	VPADDD   Y11, Y12, Y11    // 4, 4, ..., 7, 7
-	VPSLLD   $31, Y15, Y15
-	VPADDD   Y8, Y14, Y13
-	MOVQ R12, CX
-	ANDQ $7, CX
-	LEAQ ·tailMasks+32(SB), AX
-	SHLQ $2, CX
-	SUBQ CX, AX
-	VMOVUPS (AX), Y7
+// R10 dy, R11 which, R9 places of the blocks, R13 current element, CX last one that eight begin with
+// DI at, SI v, DX their length so far   R15 compress table
+// Y0 gradient, Y1 numbers of the pixels, Y4 places   Y7 places of the pixels of a block   Y8 NoPixel   Y15 0
+TEXT ·poolBackwardEightsAVX2(SB), NOSPLIT, $0-112
+	MOVQ at_base+0(FP), DI
+	MOVQ v_base+24(FP), SI
+	MOVQ dy_base+48(FP), R10
+	MOVQ dy_len+56(FP), CX
+	MOVQ which_base+72(FP), R11
+	MOVQ p+96(FP), AX
+	MOVQ PoolPlaces_first+0(AX), R9
+	VMOVDQU PoolPlaces_pixels(AX), Y7
+	VPCMPEQD Y8, Y8, Y8
+	VPSRLD $31, Y8, Y8
+	VPSLLD $2, Y8, Y8
+	VXORPS Y15, Y15, Y15
 	LEAQ ·compress(SB), R15
-	XORQ DX, DX              // numbers so far
-	JMP  rows
-row:
-	VMOVDQA Y10, Y6
-	LEAQ (R9)(R8*1), BX      // the lower row
+	XORQ DX, DX
 	XORQ R13, R13
-	MOVQ R12, CX
-upper8:
 	SUBQ $8, CX
-	JLT  upper
-	POOL_LOAD
-	POOL_PIXELS(Y12)
-	POOL_SUM(Y14, (R9)(R13*8))
-	POOL_SUM(Y13, (BX)(R13*8))
-	POOL_PIXELS(Y11)
-	POOL_SUM(Y14, 32(R9)(R13*8))
-	POOL_SUM(Y13, 32(BX)(R13*8))
-	POOL_UPPER
+eight:
+	POOL_SELECT
 	POOL_LIST
-	POOL_NEXT
-	JMP  upper8
-upper:
-	ADDQ $8, CX
-	JEQ  lower
-	POOL_LOAD
-	POOL_PIXELS(Y12)
-	MOVQ R13, AX             // the rest of the sums
-	TESTQ $4, CX
-	JEQ  two
-	POOL_SUM(Y14, (R9)(R13*8))
-	POOL_SUM(Y13, (BX)(R13*8))
-	POOL_PIXELS(Y11)
-	ADDQ $4, AX
-two:
-	POOL_SELECT(Y14, Y4)
-	POOL_SELECT(Y13, Y5)
-	TESTQ $2, CX
-	JEQ  one
-	VADDPS  (R9)(AX*8), X4, X2
-	VADDPS  (BX)(AX*8), X5, X3
-	VMOVUPS X2, (R9)(AX*8)
-	VMOVUPS X3, (BX)(AX*8)
-	VEXTRACTF128 $1, Y4, X4
-	VEXTRACTF128 $1, Y5, X5
-	ADDQ $2, AX
-one:
-	TESTQ $1, CX
-	JEQ  list
-	VMOVSD  (R9)(AX*8), X2
-	VMOVSD  (BX)(AX*8), X3
-	VADDPS  X2, X4, X4
-	VADDPS  X3, X5, X5
-	VMOVLPS X4, (R9)(AX*8)
-	VMOVLPS X5, (BX)(AX*8)
-list:
-	POOL_UPPER
-	VPAND Y7, Y2, Y2
+	ADDQ $8, R13
+	CMPQ R13, CX
+	JLE eight
+	XCHGQ R13, CX
+	SUBQ R13, CX             // the first that is not yet in the lists
+	POOL_SELECT
+	SHRL CX, AX
+	SHLL CX, AX
 	POOL_LIST
-lower:
-	MOVQ args+0(FP), AX
-	VPBROADCASTD poolBackwardArgs_down(AX), Y6
-	VPADDD Y6, Y10, Y10
-	VMOVDQA Y10, Y6
-	XORQ R13, R13
-	MOVQ R12, CX
-lower8:
-	SUBQ $8, CX
-	JLT  rest
-	POOL_LOAD
-	POOL_LOWER
-	POOL_LIST
-	POOL_NEXT
-	JMP  lower8
-rest:
-	ADDQ $8, CX
-	JEQ  next
-	POOL_LOAD
-	POOL_LOWER
-	VPAND Y7, Y2, Y2
-	POOL_LIST
-next:
-	MOVQ args+0(FP), AX
-	VPBROADCASTD poolBackwardArgs_down(AX), Y2
-	VPADDD Y2, Y10, Y10
-	LEAQ (R10)(R12*4), R10
-	ADDQ R12, R11
-	LEAQ (R9)(R8*2), R9
-rows:
-	SUBQ $1, left-8(SP)
-	JGE  row
-	MOVQ DX, n+8(FP)
+	MOVQ DX, n+104(FP)
 	VZEROUPPER
 	RET
-
-// poolPixels is 0, 1, ..., 7.
-DATA poolPixels<>+0(SB)/8, $0x0000000100000000
-DATA poolPixels<>+8(SB)/8, $0x0000000300000002
-DATA poolPixels<>+16(SB)/8, $0x0000000500000004
-DATA poolPixels<>+24(SB)/8, $0x0000000700000006
-GLOBL poolPixels<>(SB), RODATA|NOPTR, $32
 
 // ---------------------------------------------------------------------------------
 // Convolution and pooling of eight images, three or two output channels at a time

@@ -12,7 +12,7 @@
 //
 //	addPatchesAVX512     C += r[p] * patch p of B, five rows each
 //	spreadPatchesAVX512  patch p of B += r[p] * W, five rows each
-//	poolBackwardAVX512   gradient of pooling: its sums and the list of its entries
+//	poolBackwardAVX512   gradient of pooling: the list of its entries
 //	convPoolAVX512       convolution, ReLU and the maximum of 2 x 2 pixels
 
 // ---------------------------------------------------------------------------------
@@ -201,126 +201,55 @@ end:
 // ---------------------------------------------------------------------------------
 // Pooling
 
-// poolIota is 0, 1, ..., 15.
-DATA poolIota<>+0(SB)/8, $0x0000000100000000
-DATA poolIota<>+8(SB)/8, $0x0000000300000002
-DATA poolIota<>+16(SB)/8, $0x0000000500000004
-DATA poolIota<>+24(SB)/8, $0x0000000700000006
-DATA poolIota<>+32(SB)/8, $0x0000000900000008
-DATA poolIota<>+40(SB)/8, $0x0000000b0000000a
-DATA poolIota<>+48(SB)/8, $0x0000000d0000000c
-DATA poolIota<>+56(SB)/8, $0x0000000f0000000e
-GLOBL poolIota<>(SB), RODATA|NOPTR, $64
-
-// POOL_MASKS sets K3 to CX <= 16 elements, and K1 and K2 to twice as many. It doubles CX.
-#define POOL_MASKS \
-	MOVL  $1, AX  \
-	SHLL  CX, AX  \
-	DECL  AX      \
-	KMOVW AX, K3  \
-	ADDQ  CX, CX  \
-	MOVL  $1, AX  \
-	SHLQ  CX, AX  \
-	DECQ  AX      \
-	KMOVW AX, K1  \
-	SHRQ  $16, AX \
-	KMOVW AX, K2
-
-// POOL_LIST appends those elements of Z0 and of their places that K4 selects to the lists.
-#define POOL_LIST(places) \
-	VPCOMPRESSD.Z places, K4, Z9 \
-	VCOMPRESSPS.Z Z0, K4, Z10    \
-	VMOVDQU32 Z9, (DI)(DX*4)     \
-	VMOVUPS Z10, (SI)(DX*4)      \
-	KMOVW K4, AX                 \
-	POPCNTL AX, AX               \
-	ADDQ AX, DX
-
-// POOL_ADD adds by to the pixels at addr (mask: those in the image) whose number, in sides, is the one
-// that which names.
-#define POOL_ADD(by, which, sides, addr, mask) \
-	VPCMPEQD which, sides, K4 \
-	VMOVUPS.Z addr, mask, Z7  \
-	VADDPS by, Z7, K4, Z7     \
-	VMOVUPS Z7, mask, addr
-
-// func poolBackwardAVX512(args *poolBackwardArgs) (n int)
+// func poolBackwardAVX512(at []int32, v, dy []float32, which []byte, p *PoolPlaces) (n int)
 //
-// w is at most 16. at and v may be written 16 elements past their end.
-//
-// R10 dy, R11 which, R15 rows left, R12 w   DI at, SI v, DX their length so far
-// R9, R13 upper and lower row of sums, R8 bytes from row to row   K1, K2 pixels, K3 pooled pixels
-// Z20 places of the left pixels, Z26 right, Z24 down   Z18, Z21 numbers of the pixels of both rows
-// Z22, Z23 which pooled pixel a pixel belongs to   Z19, Z27 to Z29 integers 6, 4, 2, 1
-TEXT ·poolBackwardAVX512(SB), NOSPLIT, $0-16
-	MOVQ args+0(FP), AX
-	MOVQ poolBackwardArgs_at(AX), DI
-	MOVQ poolBackwardArgs_v(AX), SI
-	MOVQ poolBackwardArgs_sums(AX), R9
-	MOVQ poolBackwardArgs_dy(AX), R10
-	MOVQ poolBackwardArgs_rows(AX), R15
-	MOVQ poolBackwardArgs_which(AX), R11
-	MOVQ poolBackwardArgs_w(AX), R12
-	MOVQ poolBackwardArgs_cols(AX), R8
-	SHLQ $2, R8
-	LEAQ (R9)(R8*1), R13     // the lower row
-	MOVQ R12, CX
-	POOL_MASKS
-	VMOVDQU32 poolIota<>(SB), Z30
-	VPSRLD $1, Z30, Z23      // 0, 0, 1, 1, ..., 7, 7
-	MOVL $1, AX
-	VPBROADCASTD AX, Z29
-	VPANDD Z29, Z30, Z21     // 0, 1, 0, 1, ..., 0, 1
-	VPADDD Z29, Z29, Z28     // 2
-	VPSLLD $2, Z29, Z27      // 4, the number of no pixel
-	VPADDD Z28, Z27, Z19     // 2 and 4
-	VPADDD Z21, Z28, Z18     // the sides of the lower row
-	VPSLLD $3, Z29, Z22
-	VPADDD Z23, Z22, Z22     // 8, 8, 9, 9, ..., 15, 15
-	MOVQ args+0(FP), AX
-	MOVQ poolBackwardArgs_right(AX), AX
-	VPBROADCASTD AX, Z26
-	VPADDD Z26, Z26, Z25
-	VPMULLD Z25, Z30, Z20    // places of the left pixels of a row
-	MOVQ args+0(FP), AX
-	MOVQ poolBackwardArgs_down(AX), AX
-	VPBROADCASTD AX, Z24
-	VPADDD Z24, Z24, Z25
-	XORQ DX, DX              // numbers so far
-	JMP  rows
-row:
-	VMOVUPS.Z (R10), K3, Z0
-	VPMOVZXBD.Z (R11), K3, Z1
-	VPERMPS Z0, Z23, Z2
-	VPERMD  Z1, Z23, Z3
-	POOL_ADD(Z2, Z3, Z21, (R9), K1)
-	POOL_ADD(Z2, Z3, Z18, (R13), K1)
-	CMPQ R12, $8
-	JLE  half
-	VPERMPS Z0, Z22, Z2
-	VPERMD  Z1, Z22, Z3
-	POOL_ADD(Z2, Z3, Z21, 64(R9), K2)
-	POOL_ADD(Z2, Z3, Z18, 64(R13), K2)
-half:
+// R10 dy, R11 which, R9 places of the blocks, R13 current element, CX elements left
+// DI at, SI v, DX their length so far
+// Z0 gradient, Z1 numbers of the pixels, Z2 places   Z7 places of the pixels of a block   Z8 bits of no pixel
+TEXT ·poolBackwardAVX512(SB), NOSPLIT, $0-112
+	MOVQ at_base+0(FP), DI
+	MOVQ v_base+24(FP), SI
+	MOVQ dy_base+48(FP), R10
+	MOVQ dy_len+56(FP), R8
+	MOVQ which_base+72(FP), R11
+	MOVQ p+96(FP), AX
+	MOVQ PoolPlaces_first+0(AX), R9
+	VMOVDQU PoolPlaces_pixels(AX), Y7
+	MOVL $~3, AX
+	VPBROADCASTD AX, Z8
+	XORQ DX, DX
+	XORQ R13, R13
+	MOVL $0xffff, AX
+	JMP  next
+sixteen:
+	KMOVW AX, K1
+	VMOVUPS.Z (R10)(R13*4), K1, Z0
+	VPMOVZXBD.Z (R11)(R13*1), K1, Z1
+	VMOVDQU32.Z (R9)(R13*4), K1, Z2
+	VPERMD Z7, Z1, Z3
+	VPADDD Z3, Z2, Z2
 	VPADDD Z0, Z0, Z4        // without the sign
-	VPTESTMD Z4, Z4, K3, K5
-	VPTESTMD Z29, Z1, K6     // right
-	VMOVDQA32 Z20, Z5
-	VPADDD Z26, Z5, K6, Z5
-	VPTESTNMD Z19, Z1, K5, K4
-	POOL_LIST(Z5)
-	VPADDD Z24, Z5, Z6
-	VPTESTMD Z28, Z1, K5, K4
-	POOL_LIST(Z6)
-	VPADDD Z25, Z20, Z20
-	LEAQ (R10)(R12*4), R10
-	ADDQ R12, R11
-	LEAQ (R9)(R8*2), R9
-	LEAQ (R13)(R8*2), R13
-rows:
-	SUBQ $1, R15
-	JGE  row
-	MOVQ DX, n+8(FP)
+	VPTESTMD Z4, Z4, K1, K2
+	VPTESTNMD Z8, Z1, K2, K2
+	VPCOMPRESSD.Z Z2, K2, Z2
+	VCOMPRESSPS.Z Z0, K2, Z0
+	VMOVDQU32 Z2, (DI)(DX*4)
+	VMOVUPS Z0, (SI)(DX*4)
+	KMOVW K2, BX
+	POPCNTL BX, BX
+	ADDQ BX, DX
+	ADDQ $16, R13
+next:
+	MOVQ R8, CX
+	SUBQ R13, CX
+	CMPQ CX, $16
+	JGE  sixteen
+	MOVL $1, AX
+	SHLL CX, AX
+	DECL AX                  // the rest
+	TESTQ CX, CX
+	JGT  sixteen
+	MOVQ DX, n+104(FP)
 	VZEROUPPER
 	RET
 

@@ -12,7 +12,6 @@ const (
 	patchRows  = 5  // of a patch
 	addCols    = 48 // most columns of a patch in addPatches
 	spreadCols = 40 // columns of a patch in spreadPatches, exactly
-	poolCols   = 16 // most pooled pixels of a row in poolBackward
 )
 
 // rowsAt is a B whose row p begins at data[at[p]]. last is the largest of at.
@@ -300,42 +299,45 @@ const NoPixel = 4
 // PoolSlack is how many more patches than the gradient has elements a list of PoolBackward has room for.
 const PoolSlack = 16
 
-// PoolBackward passes the gradients dy of pooled pixels to the pixels that they selected (which, see NoPixel).
-// There are as many images as lists, one below the other in sums. It adds the gradients to the pixels of
-// sums, and sets the lists to the nonzero ones, in reading order, at the places row*down + column*right. Lists
-// that were made together with some of l, and are not in l, are then undefined.
-func (w *Worker) PoolBackward(l PatchLists, sums Matrix, dy []float32, which []byte, right, down int) {
-	rows, cols := sums.Rows/max(len(l.lists), 1), sums.Cols/2
-	n := rows / 2 * cols // of an image
+// PoolPlaces are the places of the pixels of an image that is pooled: blocks of 2 x 2.
+type PoolPlaces struct {
+	first  []int32  // pixel 0 of each block, in reading order
+	pixels [8]int32 // the others, from there: elements 0 to 3
+	most   int      // the largest
+}
+
+// NewPoolPlaces makes the places row*down + column*right of the pixels of rows x cols blocks.
+func NewPoolPlaces(rows, cols, right, down int) *PoolPlaces {
+	const limit = math.MaxInt32
+	last := func(blocks, step int) uint64 { return (2*uint64(blocks) - 1) * uint64(step) }
+	if min(rows, cols, right, down) < 1 || max(rows, cols, right, down) > limit ||
+		last(rows, down)+last(cols, right) > limit {
+		panic(fmt.Sprintf("engine: NewPoolPlaces: places row*%d + column*%d of %d x %d blocks of pixels, expected "+
+			"positive numbers and places up to %d", down, right, rows, cols, limit))
+	}
+	p := &PoolPlaces{pixels: [8]int32{0, int32(right), int32(down), int32(right + down)}}
+	for i := range rows * cols {
+		p.first = append(p.first, int32(2*(i/cols)*down+2*(i%cols)*right))
+	}
+	p.most = int(last(rows, down) + last(cols, right))
+	return p
+}
+
+// PoolBackward passes the gradients dy of pooled pixels, image after image, to the pixels that they selected (which,
+// see NoPixel): it sets the list of each image to those that are not 0, in their order, at the places of the pixels.
+// Lists that were made together with some of l, and are not in l, are then undefined.
+func (w *Worker) PoolBackward(l PatchLists, dy []float32, which []byte, p *PoolPlaces) {
+	n := len(p.first)
 	length("Worker.PoolBackward", "dy", len(dy), len(l.lists)*n)
 	length("Worker.PoolBackward", "which", len(which), len(dy))
-	sums.check("Worker.PoolBackward", "sums")
-	if sums.CS != 1 && sums.Cols > 1 || sums.Rows != rows*len(l.lists) {
-		panic(fmt.Sprintf("engine: Worker.PoolBackward: sums has %d rows for %d images and column stride %d, "+
-			"expected as many for each and 1", sums.Rows, len(l.lists), sums.CS))
-	}
-	if len(dy) == 0 {
-		clear(l.lists)
-		return
-	}
-	if right < 0 || down < 0 || max(right, down) >= l.places || (rows-1)*down+(sums.Cols-1)*right >= l.places {
-		panic(fmt.Sprintf("engine: Worker.PoolBackward: places row*%d + column*%d of %d x %d pixels, expected "+
-			"below %d", down, right, rows, sums.Cols, l.places))
+	if p.most >= l.places {
+		panic(fmt.Sprintf("engine: Worker.PoolBackward: places up to %d, expected below %d", p.most, l.places))
 	}
 	need("poolBackward", "at", l.room, n+PoolSlack)
-	need("poolBackward", "sums", len(sums.Data), span(len(l.lists)*rows, sums.RS, 2*cols))
-	backward := w.e.kern.table.poolBackward
-	if cols > poolCols {
-		backward = poolBackwardGeneric
-	}
-	args := poolBackwardArgs{rows: rows / 2, w: cols, cols: sums.RS, right: right, down: down}
 	at := l.first * l.room
 	for k := range l.lists {
-		args.at, args.v = l.at[at:at+l.room], l.v[at:at+l.room]
-		args.sums = sums.Data[k*rows*sums.RS:]
-		args.dy, args.which = dy[k*n:], which[k*n:]
-		begin := at
-		at += backward(onStack(&args))
+		begin, end := at, at+l.room
+		at += w.e.kern.table.poolBackward(l.at[at:end], l.v[at:end], dy[k*n:(k+1)*n], which[k*n:(k+1)*n], p)
 		l.lists[k] = patchList{begin, at}
 	}
 }

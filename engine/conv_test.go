@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"dpnbench/engine/num"
@@ -49,43 +51,110 @@ func TestPatchesOutside(t *testing.T) {
 				w.AddPatches(c, patchAt(0, 1), b, math.MaxInt/2)
 			})
 			e.Parallel(1, 0, 0, func(w *Worker, _, _ int) {
-				defer func() {
-					if recover() == nil {
-						t.Errorf("%v: places that overflow were accepted", tier)
+				const n = 2 + PoolSlack
+				for blocks, places := range map[int]int{1: 4, 2: 10} {
+					refused := func() (refused bool) {
+						defer func() { refused = recover() != nil }()
+						l := NewPatchLists(1, make([]int32, n), make([]float32, n), places)
+						w.PoolBackward(l, make([]float32, blocks), make([]byte, blocks), NewPoolPlaces(blocks, 1, 1, 3))
+						return false
+					}()
+					if want := places <= 2*3*blocks-3+1; refused != want {
+						t.Errorf("%v: %d blocks, places below %d: refused %v, expected %v", tier, blocks, places,
+							refused, want)
 					}
-				}()
-				const n, down = 1 + PoolSlack, math.MaxInt/2 + 1 + 1<<20 // twice down is below 0
-				l := NewPatchLists(1, make([]int32, n), make([]float32, n), len(b))
-				w.PoolBackward(l, NewMatrix(3, 2), []float32{1}, []byte{2}, 1, down)
+				}
 			})
 		}
 	}
 }
 
-// TestPoolBackwardNegativeZero checks that -0 stays -0 in pixels without a gradient, for short and
-// long rows.
-func TestPoolBackwardNegativeZero(t *testing.T) {
+// TestPoolPlaces checks that only places that an int32 holds are accepted.
+func TestPoolPlaces(t *testing.T) {
+	const most = math.MaxInt32
+	inverse := uint64(0x6db6db6db6db6db7) // 7 times that is 1 above a multiple of 2^64
+	for _, c := range []struct {
+		rows, cols, right, down int
+		fine                    bool
+	}{
+		{4, 1, 1, int(inverse), false}, {1, 4, int(inverse), 1, false},
+		{1, 1, 1, most - 1, true}, {1, 1, 1, most, false}, {1, 1, most - 1, 1, true}, {1, 1, most, 1, false},
+		{2, 1, 1, most / 3, true}, {2, 1, 1, most/3 + 1, false}, {1, math.MaxInt, 1, 1, false}, {most, 2, 1, 1, false},
+		{1, 1, 1, math.MaxInt, false}, {0, 1, 1, 1, false}, {1, 0, 1, 1, false}, {1, 1, 0, 1, false},
+		{1, 1, 1, -1, false}, {3, 5, 2, 40, true},
+	} {
+		fine := func() (fine bool) {
+			defer func() { fine = recover() == nil }()
+			p := NewPoolPlaces(c.rows, c.cols, c.right, c.down)
+			last := int(p.first[len(p.first)-1]) + int(p.pixels[3])
+			if want := (2*c.rows-1)*c.down + (2*c.cols-1)*c.right; last != want || p.most != want {
+				t.Errorf("%+v: last place %d, largest %d, expected %d", c, last, p.most, want)
+			}
+			return
+		}()
+		if fine != c.fine {
+			t.Errorf("%+v: accepted %v", c, fine)
+		}
+	}
+}
+
+// TestPoolBackwardSpecial checks which gradients are listed: no zeros, and none for NoPixel and the numbers above.
+func TestPoolBackwardSpecial(t *testing.T) {
+	values := []float32{0, float32(math.Copysign(0, -1)), 1, -1, math.SmallestNonzeroFloat32, float32(math.NaN()),
+		float32(math.Inf(-1))}
+	numbers := []byte{0, 1, 2, 3, NoPixel, 5, 8, 16, 64, 128, 255}
 	for _, tier := range Available() {
 		e := newTestEngine(t, WithTier(tier), WithThreads(1))
-		for _, w := range []int{1, 2, 9, 16, 17} {
-			sums, dy, which := NewMatrix(2, 2*w), make([]float32, w), make([]byte, w)
-			for i := range sums.Data {
-				sums.Data[i] = float32(math.Copysign(0, -1))
-			}
-			for i := range dy {
-				dy[i], which[i] = 1, NoPixel
-			}
-			l := NewPatchLists(1, make([]int32, w+PoolSlack), make([]float32, w+PoolSlack), 200)
-			e.Parallel(1, 0, 0, func(worker *Worker, _, _ int) {
-				worker.PoolBackward(l, sums, dy, which, 1, 100)
-				if n := l.Len(); n != 0 {
-					t.Errorf("%v: %d numbers, expected none", tier, n)
+		for n := 1; n <= 80; n++ {
+			dy, which := make([]float32, n), make([]byte, n)
+			var at []int32
+			var v []float32
+			for i := range n {
+				dy[i], which[i] = values[(i+n)%len(values)], numbers[i/len(values)%len(numbers)]
+				if g, k := dy[i], int32(which[i]); g != 0 && k < NoPixel {
+					v, at = append(v, g), append(at, int32(2*i)+k%2+k/2*1000)
 				}
-			})
-			for i, s := range sums.Data {
-				if math.Float32bits(s) != 1<<31 {
-					t.Errorf("%v, %d pixels: sum %d is %v, expected -0", tier, w, i, s)
-				}
+			}
+			l := NewPatchLists(1, make([]int32, n+PoolSlack), make([]float32, n+PoolSlack), 2000)
+			places := NewPoolPlaces(1, n, 1, 1000)
+			e.Parallel(1, 0, 0, func(w *Worker, _, _ int) { w.PoolBackward(l, dy, which, places) })
+			gotAt, gotV := l.list(0)
+			if !slices.Equal(gotAt, at) {
+				t.Fatalf("%v, %d gradients: places %v, expected %v", tier, n, gotAt, at)
+			}
+			equalBits(t, fmt.Sprintf("%v, %d gradients", tier, n), gotV, v)
+		}
+	}
+}
+
+// TestPoolBackwardRefused checks that slices of another length than the lists and the image ask for are refused.
+func TestPoolBackwardRefused(t *testing.T) {
+	const lists, n = 2, 15
+	for _, tier := range Available() {
+		e := newTestEngine(t, WithTier(tier), WithThreads(1))
+		for _, c := range []struct {
+			dy, which, room int
+			fine            bool
+		}{
+			{lists * n, lists * n, n + PoolSlack, true}, {lists * n, lists * n, n + PoolSlack - 1, false},
+			{lists*n - 1, lists * n, n + PoolSlack, false}, {lists * n, lists*n - 1, n + PoolSlack, false},
+			{lists*n + 1, lists * n, n + PoolSlack, false}, {lists*n - 1, lists*n - 1, n + PoolSlack, false},
+			{lists*n + 1, lists*n + 1, n + PoolSlack, false},
+		} {
+			l := NewPatchLists(lists, make([]int32, lists*c.room), make([]float32, lists*c.room), 100)
+			message := ""
+			func() {
+				defer func() {
+					if v := recover(); v != nil {
+						message = fmt.Sprint(v)
+					}
+				}()
+				e.Parallel(1, 0, 0, func(w *Worker, _, _ int) {
+					w.PoolBackward(l, make([]float32, c.dy), make([]byte, c.which), NewPoolPlaces(3, 5, 1, 10))
+				})
+			}()
+			if (message == "") != c.fine || !c.fine && !strings.HasPrefix(message, "engine: ") {
+				t.Errorf("%v, %+v: %q", tier, c, message)
 			}
 		}
 	}
@@ -99,7 +168,7 @@ func TestListsTogether(t *testing.T) {
 		e := newTestEngine(t, WithTier(tier), WithThreads(1))
 		for _, w := range []int{1, 9, 16, 17} {
 			rand, room := num.NewRand(uint64(w), 1), rows*w+PoolSlack
-			sums, dy, which := NewMatrix(2*2*rows, 2*w), make([]float32, 2*rows*w), make([]byte, 2*rows*w)
+			dy, which, p := make([]float32, 2*rows*w), make([]byte, 2*rows*w), NewPoolPlaces(rows, w, 1, down)
 			rand.Normal(dy)
 			for i := range which {
 				which[i] = byte(rand.Intn(NoPixel + 1))
@@ -112,12 +181,12 @@ func TestListsTogether(t *testing.T) {
 			e.Parallel(1, 0, 0, func(worker *Worker, _, _ int) {
 				for range 2 {
 					together := all.Slice(1, 3)
-					worker.PoolBackward(together, sums, dy, which, 1, down)
+					worker.PoolBackward(together, dy, which, p)
 					together.PrefetchToWrite()
 					for k := range 2 {
 						single := NewPatchLists(1, make([]int32, room), make([]float32, room), 1000)
 						lo, hi := k*rows*w, (k+1)*rows*w
-						worker.PoolBackward(single, NewMatrix(2*rows, 2*w), dy[lo:hi], which[lo:hi], 1, down)
+						worker.PoolBackward(single, dy[lo:hi], which[lo:hi], p)
 						gotAt, gotV := together.list(k)
 						wantAt, wantV := single.list(0)
 						if !slices.Equal(gotAt, wantAt) || !slices.Equal(gotV, wantV) {

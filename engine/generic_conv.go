@@ -6,31 +6,14 @@ import (
 	"dpnbench/engine/num"
 )
 
-// poolBackwardGeneric passes a gradient to the selected pixels: see poolBackwardArgs.
-func poolBackwardGeneric(args *poolBackwardArgs) (n int) { return poolBackwardRows(args, 0, 0) }
-
-// poolBackwardRows is poolBackwardGeneric from a row on, with n elements in the list so far.
-func poolBackwardRows(args *poolBackwardArgs, first, n int) int {
-	at, v, sums, dy, which := args.at, args.v, args.sums, args.dy, args.which
-	w, cols, right, down := args.w, args.cols, args.right, args.down
-	pixels := [4]int{0, 1, cols, cols + 1}
-	for r := first; r < args.rows; r++ {
-		for half := range 2 {
-			place := int32((2*r + half) * down)
-			for j, g := range dy[r*w : (r+1)*w] {
-				k := which[r*w+j]
-				some := uint32(k>>2) - 1 // no bits for NoPixel: it adds -0, which changes nothing
-				g = math.Float32frombits(math.Float32bits(g)&some | 1<<31&^some)
-				k &= 3
-				if half == 0 {
-					sums[2*r*cols+2*j+pixels[k]] += g
-				}
-				at[n], v[n] = place+int32(k&1)*int32(right), g
-				// Without a branch, which would be mispredicted.
-				bits := math.Float32bits(g) << 1
-				n += int((bits|-bits)>>31) & (int(k>>1) ^ half ^ 1)
-				place += 2 * int32(right)
-			}
+// poolBackwardGeneric lists the nonzero elements of dy, without those for NoPixel: the value v and the place at. It
+// returns their number. which and the blocks of p are as many as dy; at and v may be written PoolSlack further.
+func poolBackwardGeneric(at []int32, v, dy []float32, which []byte, p *PoolPlaces) (n int) {
+	for i, g := range dy {
+		k := which[i]
+		at[n], v[n] = p.first[i]+p.pixels[k&7], g
+		if g != 0 && k < NoPixel {
+			n++
 		}
 	}
 	return n

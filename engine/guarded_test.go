@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -34,34 +35,42 @@ func guarded(t *testing.T, n int) []float32 {
 	return x
 }
 
-// TestPooledPixelsGuarded checks that the way back through pooling reads the numbers of pixels, which are bytes, only
-// within their slice, and that all tiers have the same results.
+// TestPooledPixelsGuarded checks that the way back through pooling reads gradients, numbers of pixels and places only
+// within their slices, and that all tiers have the same results.
 func TestPooledPixelsGuarded(t *testing.T) {
-	memory := guarded(t, 1)
+	floats, memory, words := guarded(t, 1), guarded(t, 1), guarded(t, 1)
 	all := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(memory))), 4*len(memory))
-	for w := 1; w <= 35; w++ {
-		for rows := 1; rows <= 3; rows++ {
-			n := rows * w
-			random, dy, numbers := num.NewRand(uint64(100*w+rows), 0), make([]float32, n), make([]byte, n)
-			random.Normal(dy)
-			for i := range numbers {
-				numbers[i] = byte(random.Intn(NoPixel + 1))
-			}
-			var wantSums []float32
-			for _, tier := range Available() {
-				e := newTestEngine(t, WithTier(tier), WithThreads(1))
-				for at, which := range [][]byte{all[:n], all[len(all)-n:]} {
-					name := fmt.Sprintf("%v, %d x %d, place %d: ", tier, rows, w, at)
-					copy(which, numbers)
-					sums := NewMatrix(2*rows, 2*w)
-					l := NewPatchLists(1, make([]int32, n+PoolSlack), make([]float32, n+PoolSlack), 100*(2*rows+1))
-					e.Parallel(1, 0, 0, func(worker *Worker, _, _ int) {
-						worker.PoolBackward(l, sums, dy, which, 1, 100)
-					})
-					if wantSums == nil {
-						wantSums = sums.Data
-					}
-					equalBits(t, name+"sums", sums.Data, wantSums)
+	places := unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(words))), len(words))
+	for n := 1; n <= 100; n++ {
+		random, p := num.NewRand(uint64(n), 0), NewPoolPlaces(1, n, 1, n)
+		numbers, gradient := make([]byte, n), make([]float32, n)
+		random.Normal(gradient)
+		for i := range numbers {
+			numbers[i] = byte(random.Intn(NoPixel + 1))
+		}
+		var wantAt []int32
+		var want []float32
+		for _, tier := range Available() {
+			e := newTestEngine(t, WithTier(tier), WithThreads(1))
+			for _, end := range []bool{false, true} {
+				dy, which, first := floats[:n], all[:n], places[:n]
+				if end {
+					dy, which, first = floats[len(floats)-n:], all[len(all)-n:], places[len(places)-n:]
+				}
+				copy(dy, gradient)
+				copy(which, numbers)
+				copy(first, NewPoolPlaces(1, n, 1, n).first)
+				p.first = first
+				l := NewPatchLists(1, make([]int32, n+PoolSlack), make([]float32, n+PoolSlack), 3*n)
+				e.Parallel(1, 0, 0, func(worker *Worker, _, _ int) { worker.PoolBackward(l, dy, which, p) })
+				gotAt, got := l.list(0)
+				if want == nil {
+					wantAt, want = slices.Clone(gotAt), slices.Clone(got)
+				}
+				name := fmt.Sprintf("%v, %d gradients, at the end %v", tier, n, end)
+				equalBits(t, name, got, want)
+				if !slices.Equal(gotAt, wantAt) {
+					t.Errorf("%s: places %v, expected %v", name, gotAt, wantAt)
 				}
 			}
 		}

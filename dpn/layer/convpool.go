@@ -19,8 +19,7 @@ import (
 //
 // A group of images, or of tiles of a few, is convolved and pooled at once where the tier has a kernel for that, and
 // otherwise each image before the next one: z is never stored for a whole batch. The bits are the same. The backward
-// pass skips the pixels that were not the largest. For finite numbers the result has the bits of a backward pass
-// through all pixels (which would include 0 times infinity, NaN).
+// pass skips the pixels that were not the largest, and 0 times infinity with them.
 type ConvPool struct {
 	Weight *Param // out channels x channels x kernel x kernel
 	Bias   *Param
@@ -34,12 +33,12 @@ type ConvPool struct {
 	images  []float32 // up to imagesAtOnce images, interleaved (see window)
 	weights []float32 // for interleaved images
 	dw      []float32 // gradient of weights
-	spaced  []float32 // the gradient of z summed over up to sumImages images, with padded rows
 	db      []float64 // gradient of the bias
 
 	// The nonzero elements of the gradient of z, at the places of window.place, for every channel, and for
 	// up to imagesAtOnce images if dx is needed.
-	lists engine.PatchLists
+	lists  engine.PatchLists
+	places *engine.PoolPlaces
 
 	forward *convolution
 	run     poolRun
@@ -70,6 +69,7 @@ func NewConvPool(name string, in ImageShape, out, kernel, padding int) *ConvPool
 		w:      w,
 		out:    out,
 	}
+	l.places = engine.NewPoolPlaces(w.outRows()/2, w.outCols()/2, w.place(0, 1), w.place(1, 0))
 	l.groups = newGroupPool(&l.w, out)
 	l.forward = l.w.convolution()
 	l.interleave, l.byChannels, l.byImages = l.interleaveImages, l.backwardChannels, l.backwardImages
@@ -151,23 +151,22 @@ const sumImages = 16
 // next.
 const imagesAtOnce = 8 * sumImages
 
-// Backward computes the gradient of every weight as one chain over images and positions, and that of every
-// bias as the float64 sum over groups of sumImages images.
-func (l *ConvPool) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
+// Backward computes the gradient of every weight as one chain over images and pooled pixels, that of every bias as the
+// float64 sum over groups of sumImages images, and each element of dx as one chain over output channels and pooled
+// pixels.
+func (l *ConvPool) Backward(e *engine.Engine, dx, x, y, dy engine.Matrix) {
 	in, out := l.Sizes()
 	checkWhole("ConvPool, backward", len(l.which)/words(out), in, x)
-	checkWhole("ConvPool, backward", x.Rows, out, dy)
+	checkWhole("ConvPool, backward", x.Rows, out, y, dy)
 	w := &l.w
 	// The padding is never written and stays zero. Panels may read beyond the last image, so the
 	// memory is longer.
 	most := min(x.Rows, imagesAtOnce)
 	engine.Grow(&l.images, most*w.interleaved()+panelCols)
-	rows, cols := l.spacing()
-	clear(engine.Grow(&l.spaced, l.out*rows*cols))
 	clear(engine.Grow(&l.db, l.out))
 	// Each piece reads all images. Without dx, it has the lists of one image to itself, of which it uses those of its
 	// channels, so that pieces do not write to the same cache lines.
-	l.run = poolRun{x: x, dy: dy, dx: dx, pieces: min(e.Threads(), l.out)}
+	l.run = poolRun{x: x, y: y, dy: dy, dx: dx, pieces: min(e.Threads(), l.out)}
 	kept := l.run.pieces // images whose lists are kept
 	if dx.Data != nil {
 		kept = most
@@ -192,10 +191,6 @@ func (l *ConvPool) Backward(e *engine.Engine, dx, x, _, dy engine.Matrix) {
 	}
 }
 
-// spacing returns the rows and columns of a channel of l.spaced. Rows are padded to whole vectors of 16, because a
-// load soon after a masked store stalls.
-func (l *ConvPool) spacing() (rows, cols int) { return l.w.outRows(), (l.w.outCols() + 15) / 16 * 16 }
-
 // interleaveImages interleaves images from l.run.first + lo on.
 func (l *ConvPool) interleaveImages(t *engine.Worker, lo, hi int) {
 	size, work := l.w.interleaved(), t.Floats(l.run.x.Cols)
@@ -209,10 +204,10 @@ func (l *ConvPool) backwardChannels(t *engine.Worker, lo, hi int) {
 	w, r, size := &l.w, &l.run, l.w.interleaved()
 	piece := lo
 	lo, hi = l.out*lo/r.pieces, l.out*hi/r.pieces
-	rows, cols := l.spacing()
 	gradient := engine.View(l.dw, l.out*w.kernel, w.gradientLD()).Slice(lo*w.kernel, hi*w.kernel, 0, w.patchCols())
-	sums := engine.View(l.spaced, l.out*rows, cols).Slice(lo*rows, hi*rows, 0, w.outCols())
 	n, numbers := r.dy.Cols/l.out, words(r.dy.Cols)
+	memory := t.Floats(2 * (hi - lo) * n)
+	db, sums := memory[:(hi-lo)*n], memory[(hi-lo)*n:] // of each pooled pixel: of an image, of up to sumImages
 	for i := r.first; i < r.end; i++ {
 		at := piece // among the images whose lists are kept
 		if r.dx.Data != nil {
@@ -225,14 +220,18 @@ func (l *ConvPool) backwardChannels(t *engine.Worker, lo, hi int) {
 				l.lists.Slice((at+1)*l.out+lo, (at+1)*l.out+hi).PrefetchToWrite()
 			}
 		}
-		which := engine.BytesOf(l.which[i*numbers : (i+1)*numbers])[lo*n : hi*n]
-		t.PoolBackward(lists, sums, r.dy.Row(i)[lo*n:hi*n], which, w.place(0, 1), w.place(1, 0))
+		y, dy := r.y.Row(i)[lo*n:hi*n], r.dy.Row(i)[lo*n:hi*n]
+		t.PoolBackward(lists, dy, engine.BytesOf(l.which[i*numbers : (i+1)*numbers])[lo*n:hi*n], l.places)
 		t.AddPatches(gradient, lists, l.images[(i-r.first)*size:(i-r.first+1)*size+panelCols], w.patchStride())
+		if i%sumImages == 0 {
+			t.ReLUBackward(sums, y, dy)
+		} else {
+			t.ReLUBackward(db, y, dy)
+			t.Add(sums, sums, db)
+		}
 		if i%sumImages == sumImages-1 || i == r.x.Rows-1 {
 			for o := lo; o < hi; o++ {
-				all := l.spaced[o*rows*cols : (o+1)*rows*cols]
-				l.db[o] += t.Sum64(all)
-				clear(all)
+				l.db[o] += t.Sum64(sums[(o-lo)*n : (o-lo+1)*n])
 			}
 		}
 	}
@@ -257,7 +256,8 @@ func (l *ConvPool) growLists(n int) {
 		return
 	}
 	w := &l.w
-	room := n * engine.PaddedLD(w.outRows()/2*(w.outCols()/2)+engine.PoolSlack)
+	_, out := l.Sizes()
+	room := n * engine.PaddedLD(out/l.out+engine.PoolSlack)
 	l.lists = engine.NewPatchLists(n, make([]int32, room), make([]float32, room),
 		w.place(w.outRows()-1, w.outCols()-1)+1)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"dpnbench/engine"
@@ -58,51 +59,44 @@ func threeLayers(e *engine.Engine, s [6]int, weight, bias []float32,
 	relu := byChannel(z, n)
 	e.ReLU(relu.Data, relu.Data)
 
-	y = engine.NewMatrix(n, dy.Cols)
-	dz := engine.NewMatrix(n, relu.Cols)
-	for i := range n {
-		for at := range y.Row(i) {
-			o, row, col := at/(r/2*(c/2)), at/(c/2)%(r/2), at%(c/2)
-			best := -1
-			for k := range 4 {
-				if pixel := (o*r+2*row+k/2)*c + 2*col + k%2; best < 0 || relu.At(i, pixel) > relu.At(i, best) {
-					best = pixel
-				}
+	// Every sum of the way back is one chain over images, output channels and pooled pixels.
+	y, dx, dw = engine.NewMatrix(n, dy.Cols), engine.NewMatrix(n, x.Cols), make([]float32, len(weight))
+	pooled := (r / 2) * (c / 2)
+	sums := engine.NewMatrix((n+sumImages-1)/sumImages, dy.Cols) // of the gradients of the bias
+	for k := range n * dy.Cols {
+		i, o, q := k/dy.Cols, k%dy.Cols/pooled, k%pooled
+		row, col := q/(c/2)*2, q%(c/2)*2
+		pixel := row*c + col
+		for _, other := range []int{pixel + 1, pixel + c, pixel + c + 1} {
+			if relu.At(i, o*r*c+other) > relu.At(i, o*r*c+pixel) {
+				pixel = other
 			}
-			y.Set(i, at, relu.At(i, best))
-			dz.Set(i, best, dy.At(i, at))
+		}
+		y.Set(i, o*pooled+q, relu.At(i, o*r*c+pixel))
+		if !(relu.At(i, o*r*c+pixel) > 0) {
+			continue
+		}
+		g := dy.At(i, o*pooled+q)
+		sums.Set(i/sumImages, o*pooled+q, sums.At(i/sumImages, o*pooled+q)+g)
+		for t := range channels * area {
+			u, v := pixel/c+t%area/kernel-padding, pixel%c+t%kernel-padding
+			if u >= 0 && u < s[1] && v >= 0 && v < s[2] {
+				at := (t/area*s[1]+u)*s[2] + v
+				dw[o*w.Cols+t] = num.FMA32(g, x.At(i, at), dw[o*w.Cols+t])
+				dx.Set(i, at, num.FMA32(g, w.At(o, t), dx.At(i, at)))
+			}
 		}
 	}
-	e.ReLUBackward(dz.Data, relu.Data, dz.Data)
-
 	for o := range out {
 		var sum float64
-		for lo := 0; lo < n; lo += sumImages {
-			sums := engine.NewMatrix(r, (c+15)/16*16)
-			for at := range r * c {
-				for i := lo; i < min(lo+sumImages, n); i++ {
-					sums.Set(at/c, at%c, sums.At(at/c, at%c)+dz.At(i, o*r*c+at))
-				}
-			}
+		for group := range sums.Rows {
 			e.Lock()
-			sum += e.Caller().Sum64(sums.Data)
+			sum += e.Caller().Sum64(sums.Row(group)[o*pooled : (o+1)*pooled])
 			e.Unlock()
 		}
 		db = append(db, float32(sum))
 	}
-	gradient := engine.NewMatrix(out, w.Cols)
-	e.MatMul(gradient, byChannel(dz, out), under, false)
-
-	// dx is the convolution of dz with the kernels rotated by 180 degrees.
-	turned := engine.NewMatrix(channels, out*area)
-	for o := range out {
-		for k, v := range w.Row(o) {
-			turned.Set(k/area, o*area+area-1-k%area, v)
-		}
-	}
-	back := engine.NewMatrix(channels, n*s[1]*s[2])
-	e.MatMul(back, turned, patches(dz, out, r, c, kernel, kernel-1-padding).T(), false)
-	return y, byChannel(back, n), gradient.Data, db
+	return y, dx, dw, db
 }
 
 // TestConvPool checks that a ConvPool has the bits of its three parts for images of normal numbers, for more of them
@@ -193,6 +187,29 @@ func TestConvPoolThreads(t *testing.T) {
 					same(t, what+"dx", dx.Data, wantX)
 				}
 			}
+		}
+	}
+}
+
+// TestConvPoolMisuse checks that Backward refuses matrices of another shape than those of Forward.
+func TestConvPoolMisuse(t *testing.T) {
+	e := newEngine(t)
+	l := NewConvPool("c", ImageShape{1, 6, 6}, 2, 3, 1)
+	for _, p := range l.Params() {
+		p.Prepare()
+	}
+	in, out := l.Sizes()
+	x, y, dx := engine.NewMatrix(4, in), engine.NewMatrix(4, out), engine.NewMatrix(4, in)
+	l.Forward(e, y, x, Training)
+	l.Backward(e, dx, x, y, y)
+	for what, call := range map[string]func(){
+		"x of fewer rows":  func() { l.Backward(e, dx, x.SliceRows(0, 3), y, y) },
+		"y of fewer rows":  func() { l.Backward(e, dx, x, y.SliceRows(0, 3), y) },
+		"dy of fewer rows": func() { l.Backward(e, dx, x, y, y.SliceRows(0, 3)) },
+		"narrower y":       func() { l.Backward(e, dx, x, engine.NewMatrix(4, out-1), y) },
+	} {
+		if got := panicOf(call); !strings.HasPrefix(got, "layer: ") {
+			t.Errorf("%s: panic %q", what, got)
 		}
 	}
 }

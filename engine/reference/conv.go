@@ -104,28 +104,16 @@ func ReLUPool(x []float64, rows, cols int) (y, which []float64) {
 	return y, which
 }
 
-// PoolBackward adds the gradients dy of pooled pixels to those of the pixels of an image, sums.
-// which says from which of the four pixels each pooled one came, 4 being none. It also lists the
-// gradients that are not 0 and the pixels that they belong to, in reading order.
-func PoolBackward(im Image, sums, dy []float64, which []byte) (v []float64, at []int, added []float64) {
-	rows, cols := im.Rows, im.Cols
-	full := make([]float64, rows*cols)
-	added = append(added, sums...)
+// PoolBackward lists the gradients dy of the pooled pixels of an image that are not 0, and the pixels that they belong
+// to. which says from which of four pixels each pooled one came, 4 being none.
+func PoolBackward(im Image, dy []float64, which []byte) (v []float64, at []int) {
+	w := im.Cols / 2
 	for i, g := range dy {
-		w, k := cols/2, int(which[i])
-		if k > 3 {
-			continue
-		}
-		p := (2*(i/w)+k/2)*cols + 2*(i%w) + k%2
-		full[p] = g
-		added[p] += g
-	}
-	for p, g := range full {
-		if g != 0 {
-			v, at = append(v, g), append(at, p)
+		if k := int(which[i]); g != 0 && k < 4 {
+			v, at = append(v, g), append(at, (2*(i/w)+k/2)*im.Cols+2*(i%w)+k%2)
 		}
 	}
-	return v, at, added
+	return v, at
 }
 
 // SpreadPatches adds the matrix w, multiplied by r[p], to the patch of b that begins at at[p] and
