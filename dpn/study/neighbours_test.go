@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"testing"
@@ -57,27 +58,21 @@ func TestKeptNeighboursBeyondABlock(t *testing.T) {
 	r := num.NewRand(1, 0)
 	r.Normal(a.Data)
 	r.Normal(b.Data)
-	of := func(x engine.Matrix, i int) []int {
-		list := make([]int, 0, n)
-		for j := range n {
-			if j != i {
-				list = append(list, j)
-			}
-		}
+	of := func(x engine.Matrix, i int) (nearest []int) {
 		square := func(j int) float64 {
 			u, v := float64(x.At(i, 0)-x.At(j, 0)), float64(x.At(i, 1)-x.At(j, 1))
 			return u*u + v*v
 		}
-		slices.SortStableFunc(list, func(p, q int) int {
-			switch d := square(p) - square(q); {
-			case d < 0:
-				return -1
-			case d > 0:
-				return 1
+		for j := range n {
+			if j == i || len(nearest) == k && square(j) >= square(nearest[k-1]) {
+				continue
 			}
-			return 0
-		})
-		return list[:k]
+			if nearest = append(nearest, j); len(nearest) > k {
+				nearest[k-1], nearest = j, nearest[:k]
+			}
+			slices.SortStableFunc(nearest, func(p, q int) int { return cmp.Compare(square(p), square(q)) })
+		}
+		return nearest
 	}
 	kept := 0
 	for i := range n {
