@@ -490,6 +490,7 @@ func TestPresetFitsData(t *testing.T) {
 
 // TestIdleSettings gives train settings that have no effect with the others, on data that choose the preset, too.
 func TestIdleSettings(t *testing.T) {
+	longtest.Native(t)
 	dir := t.TempDir()
 	idx(t, dir, 120)
 	table := filepath.Join(dir, "table.csv")
