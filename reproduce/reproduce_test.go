@@ -118,16 +118,25 @@ func TestExperiments(t *testing.T) {
 		t.Skip("left out by -short: trains networks for half a minute")
 	}
 	var r Results
-	parts := map[string]int{"table1": 3, "law": 5, "trained": 3, "poster": 8, "field": 8}
-	one := experiments(newEngine(t, 1), digits())
-	for name, run := range experiments(newEngine(t, 2), digits()) {
-		first := whole(t, run)
-		again, n := interrupted(t, one[name])
-		if n != parts[name] {
-			t.Errorf("%s: %d parts, want %d", name, n, parts[name])
+	var merging sync.Mutex
+	t.Run("parts", func(t *testing.T) { // ends after all of them
+		for name, parts := range map[string]int{"table1": 3, "law": 5, "trained": 3, "poster": 8, "field": 8} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				first := whole(t, experiments(newEngine(t, 2), digits())[name])
+				again, n := interrupted(t, experiments(newEngine(t, 1), digits())[name])
+				if n != parts {
+					t.Errorf("%d parts, want %d", n, parts)
+				}
+				equal(t, first, again)
+				merging.Lock()
+				defer merging.Unlock()
+				merge(&r, first)
+			})
 		}
-		equal(t, first, again)
-		merge(&r, first)
+	})
+	if t.Failed() {
+		return
 	}
 
 	for _, p := range r.Table1.Few {
