@@ -1,6 +1,7 @@
 package dpn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -134,6 +135,11 @@ func TestFor(t *testing.T) {
 		}
 		for i := range n {
 			s.Labels[i] = uint16(i % classes)
+			if at := i * shape.Len(); s.Pixels != nil {
+				s.Pixels[at], s.Pixels[at+1] = byte(i), byte(i>>8)
+			} else {
+				s.Values[at] = float32(i)
+			}
 		}
 		return dataOf(s, nil, classes)
 	}
@@ -166,6 +172,23 @@ func TestFor(t *testing.T) {
 	}
 	if got := c.For(sized(dataset.Vector(4), 1500, 3)); got.ValSize != -1 {
 		t.Errorf("1500 vectors: val-size %d", got.ValSize)
+	}
+	for _, different := range []int{1, 7, 9, 10} {
+		few := sized(dataset.Vector(4), 400, 2)
+		for i := range few.Train.Values {
+			few.Train.Values[i] = float32(i / 4 % different * (i%4 + 1))
+		}
+		seen := map[[4]float32]bool{}
+		for x := range slices.Chunk(few.Train.Values, 4) {
+			seen[[4]float32(x)] = true
+		}
+		got := c.For(few)
+		if want := min(len(seen), c.Components); got.Components != want {
+			t.Errorf("%d components for %d different vectors", got.Components, len(seen))
+		}
+		if m, err := New(got, few); err != nil || m.Check(few.Train) != nil {
+			t.Errorf("%d different vectors: %v", len(seen), cmp.Or(err, m.Check(few.Train)))
+		}
 	}
 	c, _ = Preset("clean")
 	if got := c.For(sized(dataset.Grey(8, 8), 4000, 40)); got.Components != 40 {

@@ -488,6 +488,19 @@ func TestPresetFitsData(t *testing.T) {
 	fails(t, []string{"train", "--data", dir, "--hidden", "8"}, "--hidden", "extractor mlp")
 }
 
+// TestFewDifferent trains on a table of two different rows: the preset places no more components than that.
+func TestFewDifferent(t *testing.T) {
+	longtest.Native(t)
+	t.Chdir(t.TempDir())
+	write(t, "t.csv", []byte("a,b,label\n"+strings.Repeat("0,1,x\n1,0,y\n", 100)))
+	out := succeed(t, "train", "--data", "t.csv", "--epochs", "1", "--out", "o")
+	if !strings.Contains(out, "2 components of rank 8 instead of 10 of rank 8, for so few different samples") {
+		t.Errorf("printed %q", out)
+	}
+	fails(t, []string{"train", "--data", "t.csv", "--components", "3", "--out", "p"},
+		"--components 3: expected at most 2, the number of different training samples")
+}
+
 // TestIdleSettings gives train settings that have no effect with the others, on data that choose the preset, too.
 func TestIdleSettings(t *testing.T) {
 	longtest.Native(t)

@@ -88,7 +88,7 @@ func (t *training) fitted(data *dataset.Data, flags *pflag.FlagSet) (dpn.Config,
 		t.note("no validation samples, of so few vectors, and so no threshold of unknown ones (--val-size 60)\n")
 	}
 	if c.Components != preset.Components || c.Rank != preset.Rank {
-		t.note("%s of rank %d instead of %d of rank %d, for so few samples (--components, --rank)\n",
+		t.note("%s of rank %d instead of %d of rank %d, for so few different samples (--components, --rank)\n",
 			format.Count(c.Components, "component"), c.Rank, preset.Components, preset.Rank)
 	}
 	return c, nil
