@@ -414,7 +414,7 @@ func (s *sweeping) trainAll(ctx context.Context, rung int, points []int) ([]*swe
 
 // goOn says how to go on after an interruption.
 func goOn(done int, all string) string {
-	return fmt.Sprintf(": %d of %s ended, the rest is saved; the same command goes on", done, all)
+	return fmt.Sprintf(": %d of %s ended; the same command goes on", done, all)
 }
 
 // said prints a line about a run that has ended.

@@ -45,7 +45,7 @@ func TestSweepKilled(t *testing.T) {
 			break
 		}
 		if !sent || signal == os.Interrupt && !regexp.MustCompile(
-			`: \d of \d runs? of rung [12] ended, the rest is saved; the same command goes on\n`).MatchString(stderr) {
+			`: \d of \d runs? of rung [12] ended; the same command goes on\n`).MatchString(stderr) {
 			t.Fatalf("%v: %s", err, stderr)
 		}
 	}
