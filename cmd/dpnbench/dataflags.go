@@ -308,9 +308,10 @@ func (a *app) openModelData(ctx context.Context, m *dpn.Model, path string, d *d
 		a.log().Warn("the model was trained on test "+samples+": results on them say little about others", "data",
 			c.Data, "model", path)
 	case c.Data == trained.Data && c.TestShare > 0 && (c.TestShare != trained.TestShare || c.DataSeed !=
-		trained.DataSeed):
+		trained.DataSeed || m.OtherImages(data)): // of other samples another share is drawn
 		a.log().Warn("the model may have been trained on some of the test "+samples+": others were left out of its "+
-			"training (--test-share, --data-seed)", "data", c.Data, "model", path)
+			"training (by another --test-share or --data-seed, or of other samples under the same name)", "data",
+			c.Data, "model", path)
 	case c.Data == trained.Data && c.DataSeed == trained.DataSeed && m.OtherImages(data):
 		a.log().Warn("the "+samples+" differ from those that the model was trained with, under the same name", "data",
 			c.Data, "model", path)

@@ -87,4 +87,9 @@ func TestTrainedOn(t *testing.T) {
 			t.Errorf("%s %s: status %d, standard error %q, want %q", c.model, c.flags, status, errs, c.want)
 		}
 	}
+	write(t, "x.csv", []byte(text+"1,1,u\n2,2,v\n3,3,u\n")) // of which another quarter is drawn
+	_, errs, status := dpnbench(t, "eval", "--model", filepath.Join("some", dpn.ModelFile))
+	if status != exitDone || !strings.Contains(errs, "may have been trained on some") {
+		t.Errorf("a longer table: status %d, standard error %q", status, errs)
+	}
 }
