@@ -444,9 +444,15 @@ func (m *modelFlags) files(a *app, model *dpn.Model, d *dataFlags, flags *pflag.
 	f := a.files()
 	f.Input("--model", m.path)
 	f.Input("--with", m.with...)
-	f.Input("of --data "+c.Data, source.InputFiles(nearModel(c.Data, model.DataFolder(), flags))...)
-	f.Input("of the val-data "+c.ValData, source.InputFiles(c.ValData)...)
+	inputData(f, "of --data "+c.Data, nearModel(c.Data, model.DataFolder(), flags))
+	inputData(f, "of the val-data "+c.ValData, c.ValData)
 	return f
+}
+
+// inputData declares the files of a data set.
+func inputData(f *output.Files, name, spec string) {
+	f.Input(name, source.InputFiles(spec)...)
+	f.Tree(name, source.ImageFolder(spec))
 }
 
 // blame says which flag an error of evaluating the model comes from: --model if a number that the

@@ -5,6 +5,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,6 +60,16 @@ func TestUnlabelledTest(t *testing.T) {
 	write(t, "s.toml", []byte("preset = \"linear\"\ndata = \"d\"\nepochs = 1\nval-size = 10\n"+
 		"[vary]\nlr = [0.1, 0.01]\n"))
 	succeed(t, "sweep", "--config", "s.toml", "--out", "s")
+	before, model := tree(t, "d"), "m/"+dpn.ModelFile
+	for _, args := range [][]string{train[:len(train)-1], {"sweep", "--config", "s.toml", "--out"},
+		{"analyze", "--model", model, "--out"}, {"uncertainty", "--model", model, "--out"}} {
+		for _, out := range []string{"d", "d/train/class 0", "d/new/run"} {
+			fails(t, with(args, out), "--out "+out+": lies within the input of", "d; expected another folder")
+		}
+	}
+	if !maps.Equal(tree(t, "d"), before) {
+		t.Error("the folder of the images has changed")
+	}
 }
 
 // TestOODSources measures a model on samples of one's own: --ood-data takes what predict takes, labelled or not.

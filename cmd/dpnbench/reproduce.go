@@ -212,7 +212,7 @@ func (r *reproduction) check() (c dpn.Config, err error) {
 	}
 	r.data.settle(r.flags, &c)
 	files := r.files()
-	files.Input("of --data "+c.Data, source.InputFiles(c.Data)...)
+	inputData(files, "of --data "+c.Data, c.Data)
 	files.Folder("--out", r.out, reproducedFile, resultsFile)
 	files.Folder("--out", filepath.Join(r.out, reproduce.PartsFolder), reproduce.IsPart, "")
 	if _, err := os.Stat(r.out); err == nil { // another run is the better reason to refuse

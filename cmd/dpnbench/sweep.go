@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 
-	"dpnbench/dataset/source"
 	"dpnbench/dpn"
 	"dpnbench/dpn/separation"
 	"dpnbench/internal/format"
@@ -188,7 +187,7 @@ func (s *sweeping) check(flags *pflag.FlagSet) (err error) {
 	files.Input("--config", s.config)
 	for _, v := range s.plan.Fixed {
 		if v.Name == "data" || v.Name == "val-data" {
-			files.Input("of "+v.Name+" "+v.Value, source.InputFiles(v.Value)...)
+			inputData(files, "of "+v.Name+" "+v.Value, v.Value)
 		}
 	}
 	files.Folder("--out", s.out, output.Names(sweepFile, csvFile, pageFile), sweepFile)

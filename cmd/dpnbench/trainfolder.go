@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"dpnbench/dataset/source"
 	"dpnbench/dpn"
 	"dpnbench/internal/folderlock"
 	"dpnbench/internal/mpi"
@@ -54,11 +53,11 @@ func (t *training) claim(c dpn.Config) (release func(), err error) {
 // an earlier run.
 func (t *training) check(c dpn.Config) error {
 	files := t.files()
-	files.Input("of --data "+c.Data, source.InputFiles(c.Data)...)
-	files.Input("of --val-data "+c.ValData, source.InputFiles(c.ValData)...)
+	inputData(files, "of --data "+c.Data, c.Data)
+	inputData(files, "of --val-data "+c.ValData, c.ValData)
 	files.Input("--config", t.config)
 	if t.dataNear != "" {
-		files.Input("of --data "+t.dataNear, source.InputFiles(t.dataNear)...)
+		inputData(files, "of --data "+t.dataNear, t.dataNear)
 	}
 	if t.out != "" {
 		if err := t.refuseEarlier(); err != nil {

@@ -121,7 +121,7 @@ func (u *uncertainty) run(ctx context.Context, flags *pflag.FlagSet) error {
 	}
 	files := u.model.files(u.app, m, &u.data, flags)
 	for _, spec := range u.oodData {
-		files.Input("of --ood-data "+spec, source.InputFiles(spec)...)
+		inputData(files, "of --ood-data "+spec, spec)
 	}
 	files.Folder("--out", u.out, output.Names(uncertaintyFiles()...), uncertaintyFile)
 	if err := files.Check(); err != nil {

@@ -35,6 +35,9 @@ func TestArchiveFolders(t *testing.T) {
 		if got := InputFiles(dir); !slices.Equal(got, want) {
 			t.Errorf("%s: files %v, want %v", kind, got, want)
 		}
+		if got := ImageFolder(dir); got != "" {
+			t.Errorf("%s: folder of images %s", kind, got)
+		}
 		if _, err := Open(dir, Options{}); kind == "empty" &&
 			(err == nil || !strings.Contains(err.Error(), "expected IDX")) {
 			t.Errorf("%s: error %v", kind, err)

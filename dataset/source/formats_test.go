@@ -209,6 +209,13 @@ func TestFormats(t *testing.T) {
 		if files := InputFiles(spec); len(files) < 1 {
 			t.Errorf("%s: no input files", name)
 		}
+		want := ""
+		if name == "images" {
+			want = spec
+		}
+		if got := ImageFolder(spec); got != want {
+			t.Errorf("%s: folder of images %q, want %q", name, got, want)
+		}
 	}
 }
 

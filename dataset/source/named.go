@@ -179,6 +179,15 @@ func InputFiles(spec string) []string {
 	return files
 }
 
+// ImageFolder returns spec if it is a folder in which Open reads images, wherever they lie, and otherwise "".
+func ImageFolder(spec string) string {
+	if info, err := os.Stat(spec); err != nil || !info.IsDir() || isNamed(spec) ||
+		!slices.ContainsFunc(InputFiles(spec), isImage) {
+		return ""
+	}
+	return spec
+}
+
 // otherFiles returns the files that path names: one, a pair, those of a folder, or those with the beginning of names.
 func otherFiles(path string) []string {
 	var files []string

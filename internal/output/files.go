@@ -14,6 +14,7 @@ import (
 // Files are the inputs and outputs of a command.
 type Files struct {
 	inputs, outputs []named
+	trees           []named // folders of inputs
 	folders         []folder
 	standard        []standard
 }
@@ -68,6 +69,14 @@ func (f *Files) Input(flag string, paths ...string) {
 	}
 }
 
+// Tree declares a folder that the command reads with all folders in it, such as one of images: no Folder may be there.
+// A path that is empty is none.
+func (f *Files) Tree(flag, path string) {
+	if path != "" {
+		f.trees = append(f.trees, named{flag: flag, path: path})
+	}
+}
+
 // Output declares a file that the command writes. A path that is empty is none; Check refuses "-", which stands for
 // standard output elsewhere.
 func (f *Files) Output(flag, path string) {
@@ -96,8 +105,8 @@ func Names(list ...string) func(name string) bool {
 }
 
 // Check returns an error of one line, which names flag and file, if an output is an input, another
-// output, a file that the command writes to one of its folders, or a standard file, or if one
-// of them cannot be written. It changes nothing.
+// output, a file that the command writes to one of its folders, or a standard file, if a Folder lies within a Tree, or
+// if one of them cannot be written. It changes nothing.
 func (f *Files) Check() error {
 	for i := range f.inputs {
 		f.inputs[i].id, _ = identify(f.inputs[i].path) // who reads it reports what is wrong with it
@@ -195,6 +204,11 @@ func (f *Files) isStandard(id identity) string {
 func (f *Files) owned() ([]named, error) {
 	var owned []named
 	for _, d := range f.folders {
+		for _, tree := range f.trees {
+			if p, err := filepath.Rel(realFolder(tree.path), realFolder(d.path)); err == nil && filepath.IsLocal(p) {
+				return nil, fmt.Errorf("%s %s: lies within the input %v; expected another folder", d.flag, d.path, tree)
+			}
+		}
 		if err := d.writable(); err != nil {
 			return nil, fmt.Errorf("%s %s: %w", d.flag, d.path, regular.Cause(err))
 		}

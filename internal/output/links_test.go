@@ -202,3 +202,26 @@ func TestOwnFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestTree checks that no folder of outputs lies within one that is read with all folders in it, by any name.
+func TestTree(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"photos/cat", "photos2"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(filepath.Join(dir, "photos", "cat"), filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for out, within := range map[string]bool{"photos": true, "photos/cat": true, "photos/new/run": true, "link": true,
+		"link/new": true, "photos2/../photos": true, "photos2": false, "photos-run": false, ".": false, "run": false} {
+		var f Files
+		f.Tree("of --data photos", filepath.Join(dir, "photos"))
+		f.Folder("--out", filepath.Join(dir, filepath.FromSlash(out)), Names("model"), "")
+		err := f.Check()
+		if (err != nil) != within || within && !strings.Contains(err.Error(), "lies within the input of --data") {
+			t.Errorf("%s: error %v", out, err)
+		}
+	}
+}
