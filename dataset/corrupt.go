@@ -16,6 +16,14 @@ func (c Corruption) Check(s Shape) error {
 	return s.NeedImages(fmt.Sprintf("corruption %v", c))
 }
 
+// checkFor is Check for the samples of s.
+func (c Corruption) checkFor(s *Set) error {
+	if s == nil {
+		return errNoSet
+	}
+	return c.Check(s.Shape)
+}
+
 // Floats sets dst (len(at) x Shape.Len()) to the levels of images at[0], at[1], ... of s after
 // corruption. They are not rounded to bytes except by kinds of MNIST-C, and lie in [0, 1] except
 // for gaussian-unclamped. The randomness of image i depends on the seed and i only, with the same
@@ -23,7 +31,7 @@ func (c Corruption) Check(s Shape) error {
 // reduces the variance of their differences. Noise is independent in every channel; patches, lines
 // and shifts are the same in all. Floats fails if Check does, and panics if dst has another length.
 func (c Corruption) Floats(dst []float32, s *Set, at []int32, seed uint64) error {
-	if err := c.Check(s.Shape); err != nil {
+	if err := c.checkFor(s); err != nil {
 		return err
 	}
 	s.Floats(dst, at)
@@ -42,7 +50,7 @@ func (c Corruption) Floats(dst []float32, s *Set, at []int32, seed uint64) error
 
 // FloatsOn is Floats on the threads of e.
 func (c Corruption) FloatsOn(e *engine.Engine, dst []float32, s *Set, at []int32, seed uint64) error {
-	if err := c.Check(s.Shape); err != nil {
+	if err := c.checkFor(s); err != nil {
 		return err
 	}
 	d := s.Shape.Len()

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -27,8 +28,11 @@ type Set struct {
 	at   []int32
 }
 
-// Len returns the number of samples.
+// Len returns the number of samples; 0 of a nil set.
 func (s *Set) Len() int {
+	if s == nil {
+		return 0
+	}
 	switch d := s.Shape.Len(); {
 	case s.from != nil:
 		return len(s.at)
@@ -44,9 +48,15 @@ func (s *Set) Len() int {
 // Labelled says whether the set has labels.
 func (s *Set) Labelled() bool { return s.Labels != nil }
 
-// Check returns an error, one line, unless the shape is one, the samples have it, their numbers
-// are finite, and there is either a label for each sample or none.
+// errNoSet is about a set that is not there, such as the test samples of a data set without them.
+var errNoSet = errors.New("no samples: the set is nil")
+
+// Check returns an error, one line, unless the set is not nil, the shape is one, the samples have it,
+// their numbers are finite, and there is either a label for each sample or none.
 func (s *Set) Check() error {
+	if s == nil {
+		return errNoSet
+	}
 	if err := s.Shape.check(); err != nil {
 		return err
 	}

@@ -162,9 +162,20 @@ func TestCheck(t *testing.T) {
 		"expected rows, columns":             {Shape: Shape{Rows: 3}},
 		"at most 2147483647 numbers":         {Shape: RGB(1<<16, 1<<16)},
 		"expected rows, columns and channel": {},
+		"no samples":                         nil,
 	} {
 		if err := s.Check(); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v, want one line with %q", err, want)
+		}
+	}
+	if n := (*Set)(nil).Len(); n != 0 {
+		t.Errorf("no set has %d samples", n)
+	}
+	c := Corruption{Name: "gaussian", Severity: 0.1}
+	for _, err := range []error{(*Set)(nil).CheckLabelled(), c.Floats(nil, nil, nil, 1),
+		c.FloatsOn(nil, nil, nil, nil, 1)} {
+		if err == nil || !strings.Contains(err.Error(), "no samples") {
+			t.Errorf("no set: error %v", err)
 		}
 	}
 	good := func() *Data {

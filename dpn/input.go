@@ -136,6 +136,9 @@ func (m *Model) Input(s *dataset.Set) Input {
 
 // CorruptedInput is the input of the images of s as c corrupts them under a seed.
 func (m *Model) CorruptedInput(s *dataset.Set, c dataset.Corruption, seed uint64) (Input, error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
 	if err := c.Check(s.Shape); err != nil {
 		return nil, err
 	}

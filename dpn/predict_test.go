@@ -160,3 +160,46 @@ func TestTiersSideBySide(t *testing.T) {
 		}
 	}
 }
+
+// TestNoSet gives no set, such as the test samples of a data set without them, to what takes one: an error says so.
+func TestNoSet(t *testing.T) {
+	ctx, e, d := context.Background(), newEngine(t), digits(t, 100, 10)
+	m := newModel(t, tiny(), d)
+	c := dataset.Corruption{Name: "gaussian", Severity: 0.1}
+	check := func(name string, err error) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), "no samples") && name != "MeasureUnknown" {
+			t.Errorf("%s: error %v, want that there are no samples", name, err)
+		}
+	}
+	for name, f := range map[string]func() error{
+		"Predict":           func() error { _, err := m.Predict(ctx, e, nil); return err },
+		"Predictions":       func() error { _, err := m.Predictions(ctx, e, nil); return err },
+		"Score":             func() error { _, err := m.Score(ctx, e, nil); return err },
+		"ScoreClasses":      func() error { _, _, err := m.ScoreClasses(ctx, e, nil); return err },
+		"ScoreCorrupted":    func() error { _, err := m.ScoreCorrupted(ctx, e, nil, c, 1); return err },
+		"CorruptedInput":    func() error { _, err := m.CorruptedInput(nil, c, 1); return err },
+		"Features":          func() error { _, err := m.Features(ctx, e, nil); return err },
+		"Denoised":          func() error { _, err := m.Denoised(ctx, e, nil); return err },
+		"Split":             func() error { _, _, err := m.Split(nil); return err },
+		"Config.Split":      func() error { _, _, err := m.Config.Split(nil); return err },
+		"Validation":        func() error { _, err := m.Validation(nil); return err },
+		"Check":             func() error { return m.Check(nil) },
+		"CheckLabelled":     func() error { return m.CheckLabelled(nil) },
+		"CheckValidation":   func() error { return m.CheckValidation(nil) },
+		"MeasureUnknown":    func() error { return m.MeasureUnknown(ctx, e, nil) },
+		"Init":              func() error { _, err := m.Init(ctx, e, nil); return err },
+		"Fit":               func() error { _, err := m.Fit(ctx, e, nil, FitOptions{}); return err },
+		"Trainer":           func() error { _, err := NewTrainer(m, e).Update(nil, []int32{0}, 1); return err },
+		"Ensemble.Predict":  func() error { _, err := Ensemble{m, m}.Predict(ctx, e, nil); return err },
+		"Validation, older": func() error { _, err := (&Model{lastSplit: true}).Validation(nil); return err },
+	} {
+		check(name, f())
+	}
+	if m.TrainedOn(nil) || m.Explain(e, nil, true) == "" || m.Explain(e, nil, false) == "" {
+		t.Error("no set: trained on, or no explanation")
+	}
+	if r, err := m.FinalScores(ctx, e, nil, nil); err != nil || r.Validation != nil || r.Test != nil {
+		t.Errorf("final scores without samples: %+v, %v", r, err)
+	}
+}

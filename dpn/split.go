@@ -157,6 +157,9 @@ func distinct(s *dataset.Set, most int) int {
 
 // Validation returns those of the training images s that Fit keeps from training; there may be none.
 func (m *Model) Validation(s *dataset.Set) (*dataset.Set, error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
 	_, val, err := m.divide(s)
 	return val, err
 }

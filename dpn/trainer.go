@@ -159,6 +159,9 @@ func (s *Trainer) prepare(comm mpi.Comm) (pieces int) {
 // returns a *NotFiniteError. With Config.Gradient "detached" only the classifier learns. With
 // Config.NoiseMax the first half of the samples gets noise.
 func (s *Trainer) Update(set *dataset.Set, at []int32, rate float64) (loss float64, err error) {
+	if set == nil {
+		return 0, set.Check()
+	}
 	s.profile.begin()
 	if loss, err = s.gradients(whole(set, at)); err != nil {
 		return 0, err

@@ -59,6 +59,9 @@ func readMNISTC(folder, corruption string, opt Options) (*content, error) {
 // have to have the labels of clean, the test images of the data set mnist-c:FOLDER.
 func OpenMNISTC(ctx context.Context, folder, corruption string, clean *dataset.Set,
 	opt Options) (*dataset.Set, error) {
+	if err := clean.CheckLabelled(); err != nil {
+		return nil, fmt.Errorf("clean images: %w", err)
+	}
 	opt.ctx, opt.TestOnly, opt.TestSize = ctx, true, clean.Len()
 	c, err := readMNISTC(folder, corruption, opt)
 	if err != nil {

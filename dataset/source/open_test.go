@@ -210,6 +210,14 @@ func TestAbsolute(t *testing.T) {
 	}
 }
 
+// TestNoCleanImages compares images of MNIST-C with none.
+func TestNoCleanImages(t *testing.T) {
+	_, err := OpenMNISTC(context.Background(), t.TempDir(), "fog", nil, Options{})
+	if err == nil || !strings.Contains(err.Error(), "clean images: no samples") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // A column of images without rows has no image to take the shape from.
 func TestNoImages(t *testing.T) {
 	if _, err := decodeAll("x.parquet", nil, Options{}); err == nil || err.Error() !=

@@ -303,6 +303,9 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("a CNN of %v was accepted", s)
 		}
 	}
+	if _, err := Corrupted(e, nil, dataset.MNISTNorm, dataset.Corruption{Name: "gaussian"}, 1); err == nil {
+		t.Error("no set was accepted")
+	}
 	n, err := NewMLP(MLP{Widths: []int{100, 10}}, 1)
 	if err != nil {
 		t.Fatal(err)

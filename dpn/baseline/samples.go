@@ -32,6 +32,9 @@ func Rows(s *dataset.Set, norm dataset.Normalization) Samples {
 // Corrupted is Rows for the images corrupted by c with a seed, on the threads of e.
 func Corrupted(e *engine.Engine, s *dataset.Set, norm dataset.Normalization, c dataset.Corruption,
 	seed uint64) (Samples, error) {
+	if err := s.Check(); err != nil {
+		return Samples{}, err
+	}
 	at := make([]int32, s.Len())
 	for i := range at {
 		at[i] = int32(i)

@@ -64,6 +64,9 @@ type AnalyzeOptions struct {
 // images of s.
 func Analyze(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set,
 	opt AnalyzeOptions) (*Analysis, error) {
+	if err := m.CheckLabelled(s); err != nil {
+		return nil, err
+	}
 	w := &work{costs: analysisCosts(m, s, opt), progress: opt.Progress}
 	a, err := analyze(ctx, e, m, s, opt, w)
 	if err == nil {
@@ -78,9 +81,6 @@ var curved = []string{"input", "features", "denoised"}
 // analyze is Analyze that tells its progress to w.
 func analyze(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, opt AnalyzeOptions,
 	w *work) (*Analysis, error) {
-	if err := m.CheckLabelled(s); err != nil {
-		return nil, err
-	}
 	n, steps := s.Len(), m.Config.Steps
 	a := &Analysis{Samples: n}
 	identity := m.InputFeatures()

@@ -54,6 +54,9 @@ type RiseOptions struct {
 // largest eigenvalue of all P_i, because phi bends down by no more than that.
 func SweepRises(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set,
 	opt RiseOptions) (*RiseSweep, error) {
+	if err := m.CheckSet(s); err != nil {
+		return nil, err
+	}
 	if opt.Steps == 0 {
 		opt.Steps = m.Config.Steps
 	}

@@ -69,6 +69,9 @@ type StudyOptions struct {
 // dimensions take half a second a component unless they are flat, the draws of the analysis as long as its
 // AnalyzeOptions ask for.
 func Run(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set, opt StudyOptions) (*Study, error) {
+	if err := m.CheckLabelled(s); err != nil {
+		return nil, err
+	}
 	w := &work{costs: append(analysisCosts(m, s, opt.AnalyzeOptions), studyCosts(m, s, opt)...), progress: opt.Progress}
 	a, err := analyze(ctx, e, m, s, opt.AnalyzeOptions, w)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"dpnbench/dataset"
@@ -161,6 +162,45 @@ func TestFeaturesAreInput(t *testing.T) {
 		if m.PixelFeatures() || len(a.Layers) != 4 || a.Law.Points != want || a.LawWithLogits.Points != want+1 {
 			t.Errorf("%s: %d layers, laws of %d and %d points; want 4, %d and %d", extractor, len(a.Layers),
 				a.Law.Points, a.LawWithLogits.Points, want, want+1)
+		}
+	}
+}
+
+// TestNoSet gives no set to what takes one: an error says so.
+func TestNoSet(t *testing.T) {
+	ctx, e := context.Background(), newEngine(t)
+	m := pixelModel(t, 4, 0.1, 0.5, 0.25)
+	c := dataset.Corruption{Name: "gaussian", Severity: 0.1}
+	for name, f := range map[string]func() error{
+		"Run":                func() error { _, err := Run(ctx, e, m, nil, StudyOptions{}); return err },
+		"Analyze":            func() error { _, err := Analyze(ctx, e, m, nil, AnalyzeOptions{}); return err },
+		"TraceExamples":      func() error { _, err := TraceExamples(ctx, e, m, nil); return err },
+		"TraceImages":        func() error { _, err := TraceImages(ctx, e, m, nil, []int{0}, 1); return err },
+		"SweepRises":         func() error { _, err := SweepRises(ctx, e, m, nil, RiseOptions{}); return err },
+		"InitialCentres":     func() error { _, err := InitialCentres(ctx, e, m, nil); return err },
+		"MeasureCentreMoves": func() error { _, err := MeasureCentreMoves(ctx, e, m, nil); return err },
+		"MeasureConfidence":  func() error { _, err := MeasureConfidence(ctx, e, m, nil); return err },
+		"MeasureConfidenceCorrupted": func() error {
+			_, err := MeasureConfidenceCorrupted(ctx, e, m, nil, c, 1)
+			return err
+		},
+		"Denoise":       func() error { _, err := Denoise(ctx, e, m, nil, c, 1); return err },
+		"NewPrototypes": func() error { _, err := NewPrototypes(ctx, e, m, nil, 1); return err },
+		"Accuracy": func() error {
+			_, err := (&Prototypes{m: m}).Accuracy(ctx, e, nil, c, 1)
+			return err
+		},
+		"FindFixedPoints": func() error {
+			_, err := FindFixedPoints(ctx, e, m, nil, FixedPointOptions{})
+			return err
+		},
+		"MeasureUncertainty": func() error {
+			_, err := MeasureUncertainty(ctx, e, m, nil, UncertaintyOptions{})
+			return err
+		},
+	} {
+		if err := f(); err == nil || !strings.Contains(err.Error(), "no samples") && name != "FindFixedPoints" {
+			t.Errorf("%s: error %v, want that there are no samples", name, err)
 		}
 	}
 }

@@ -169,6 +169,9 @@ type UncertaintyOptions struct {
 // rest.
 func MeasureUncertainty(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set,
 	opt UncertaintyOptions) (*UncertaintyStudy, error) {
+	if err := m.CheckLabelled(s); err != nil {
+		return nil, err
+	}
 	u := &uncertaintyStudy{ctx: ctx, m: m, e: e, progress: opt.Progress}
 	unknowns := append(Unknowns(s, opt.Seed, 0), opt.Others...)
 	var choosing []Unknown
