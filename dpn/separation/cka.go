@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"dpnbench/engine"
 	"dpnbench/internal/linalg"
@@ -20,7 +21,7 @@ const (
 // uses the unbiased estimate of HSIC (Song et al., JMLR 13, 2012), summed over minibatches as by
 // Nguyen, Raghu and Kornblith (ICLR 2021), whose expectation does not depend on the number of samples;
 // rows says how many were used: all, or about 20,000 evenly spaced ones. A layer that does not vary has
-// NaN.
+// NaN, with itself and with every other: its CKA is undefined.
 func CKA(ctx context.Context, e *engine.Engine, layers []Source) (cka []float64, rows int, err error) {
 	if len(layers) == 0 {
 		return nil, 0, nil
@@ -61,8 +62,12 @@ func CKA(ctx context.Context, e *engine.Engine, layers []Source) (cka []float64,
 	cka = make([]float64, count*count)
 	for i := range count {
 		for j := range i + 1 {
-			v := hsic[i*count+j] / math.Sqrt(hsic[i*count+i]*hsic[j*count+j])
-			if i == j && v > 0 {
+			ii, jj := hsic[i*count+i], hsic[j*count+j]
+			v := hsic[i*count+j] / math.Sqrt(ii*jj)
+			switch {
+			case !(ii > 0 && jj > 0):
+				v = math.NaN()
+			case i == j:
 				v = 1
 			}
 			cka[i*count+j], cka[j*count+i] = v, v
@@ -86,6 +91,7 @@ func (g *gram) set(e *engine.Engine, src Source) error {
 	if err := src.ReadRows(x, 0); err != nil {
 		return err
 	}
+	varies := !slices.Equal(x[dim:], x[:len(x)-dim]) // whether a row differs from the one before
 	mean := make([]float64, dim)
 	for i := range n {
 		linalg.Axpy(1/float64(n), x[i*dim:(i+1)*dim], mean)
@@ -95,6 +101,10 @@ func (g *gram) set(e *engine.Engine, src Source) error {
 		row := x[i*dim : (i+1)*dim]
 		linalg.Axpy(-1, mean, row)
 		square += linalg.Dot(row, row)
+	}
+	if !varies { // what is left is the rounding of the mean
+		clear(x)
+		square = 0
 	}
 	if g.scale == 0 && square > 0 { // products have to stay within the range of float32
 		_, exponent := math.Frexp(math.Sqrt(square / float64(n)))

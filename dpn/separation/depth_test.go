@@ -337,6 +337,22 @@ func TestCKA(t *testing.T) {
 	if cka[0] != 1 || cka[5] != cka[7] {
 		t.Errorf("CKA %v", cka)
 	}
+	for v := float32(0.1); v < 3; v += 0.1 { // the mean of equal numbers is rounded
+		constant := make([]float32, n*dim)
+		for i := range constant {
+			constant[i] = v
+		}
+		layers := []Source{memory{constant, dim}, memory{a, dim}, memory{constant[:n], 1}}
+		if cka, _, err = CKA(context.Background(), e, layers); err != nil {
+			t.Fatal(err)
+		}
+		for i, got := range cka {
+			if i == 4 && got != 1 || i != 4 && !math.IsNaN(got) {
+				t.Errorf("all features %v: CKA %v, want NaN but for the layer that varies", v, cka)
+				break
+			}
+		}
+	}
 }
 
 // Wrong inputs give one line.
