@@ -3,6 +3,7 @@ package report
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
@@ -158,6 +159,19 @@ func (u Uncertainty) misclassifiedSentence() string {
 		"chosen", u.Study.ChosenOn, "better", better, "betterAUROC", b.AUROC, "betterCI", shareInterval(b.AUROCCI, 3))
 }
 
+// aboutRight is the verdict on a mean confidence that agrees with the accuracy.
+const aboutRight = "about right"
+
+// aboveChance says whether the expected calibration error is more than two standard deviations above that of perfect
+// calibration: errors of bins cancel each other in the mean.
+func aboveChance(c *uncertainty.Calibration) bool {
+	square := 0.0
+	for _, b := range c.Reliability {
+		square += (1 - 2/math.Pi) * float64(b.Samples) * b.Confidence * (1 - b.Confidence) // variance of |N(0, ...)|
+	}
+	return !(c.ECE <= c.ECEChance+2*math.Sqrt(square)/float64(c.Samples))
+}
+
 // calibrationSentence compares confidence with accuracy. A difference that chance explains, because the confidence lies
 // in the 95% interval of the accuracy, is none.
 func (u Uncertainty) calibrationSentence() string {
@@ -167,7 +181,7 @@ func (u Uncertainty) calibrationSentence() string {
 	if c.After != nil {
 		after, temperature, validation = c.After.ECE, c.Temperature.T, c.Temperature.Samples
 	}
-	b, verdict := c.Before, "about right"
+	b, verdict := c.Before, aboutRight
 	switch low, high := stat.Wilson(b.Accuracy, b.Samples); {
 	case b.Confidence < low:
 		verdict = "too low"
@@ -175,6 +189,7 @@ func (u Uncertainty) calibrationSentence() string {
 		verdict = "too high"
 	}
 	return u.text().Say("calibration", "verdict", verdict, "confidence", b.Confidence, "accuracy", b.Accuracy,
+		"cancels", verdict == aboutRight && aboveChance(b),
 		"helps", c.After != nil && c.After.ECE < b.ECE, "untempered", u.untempered(),
 		"ece", b.ECE, "chance", b.ECEChance, "after", after, "temperature", temperature, "validation", validation)
 }

@@ -122,22 +122,33 @@ func TestUncertaintySummary(t *testing.T) {
 	}
 	s.ChosenOn = chosenOn
 	for _, c := range []struct {
-		confidence, accuracy, after float64
-		want                        string
+		confidence, accuracy, after, ece, chance float64
+		want                                     string
 	}{
-		{0.9723, 0.9720, 0.0045, "about right on average: it predicts 97.2% correct, and 97.2% are. The expected " +
-			"calibration error is 0.42% (about 0.35% by chance alone). Temperature scaling does not lower it: 0.45%"},
-		{0.9715, 0.9720, 0.0040, "about right on average: it predicts 97.2% correct, and 97.2% are. The expected " +
-			"calibration error is 0.42% (about 0.35% by chance alone), and 0.40% after temperature scaling"},
-		{0.982, 0.972, 0.0042, "too high on average: it predicts 98.2% correct, and 97.2% are. The expected " +
-			"calibration error is 0.42% (about 0.35% by chance alone). Temperature scaling does not lower it: 0.42%"},
-		{0.962, 0.972, 0.0001, "too low on average: it predicts 96.2% correct, and 97.2% are. The expected " +
-			"calibration error is 0.42% (about 0.35% by chance alone), and 0.01% after temperature scaling"},
-		{1, 1, 0.0001, "about right on average: it predicts 100.0% correct, and 100.0% are"},
+		{0.9723, 0.9720, 0.0045, 0.0042, 0.0035,
+			"about right on average: it predicts 97.2% correct, and 97.2% are. The expected " +
+				"calibration error is 0.42% (about 0.35% by chance alone). Temperature scaling " +
+				"does not lower it: 0.45%"},
+		{0.9715, 0.9720, 0.0040, 0.0042, 0.0035,
+			"about right on average: it predicts 97.2% correct, and 97.2% are. The expected " +
+				"calibration error is 0.42% (about 0.35% by chance alone), and 0.40% after temperature scaling"},
+		{0.982, 0.972, 0.0042, 0.0042, 0.0035,
+			"too high on average: it predicts 98.2% correct, and 97.2% are. The expected " +
+				"calibration error is 0.42% (about 0.35% by chance alone). Temperature scaling " +
+				"does not lower it: 0.42%"},
+		{0.962, 0.972, 0.0001, 0.0042, 0.0035,
+			"too low on average: it predicts 96.2% correct, and 97.2% are. The expected " +
+				"calibration error is 0.42% (about 0.35% by chance alone), and 0.01% after temperature scaling"},
+		{1, 1, 0.0001, 0.0042, 0.0035, "about right on average: it predicts 100.0% correct, and 100.0% are"},
+		{0.9723, 0.9720, 0.3, 0.3385, 0.1304,
+			"about right on average, but not at every confidence: it predicts 97.2% " +
+				"correct, and 97.2% are. The expected calibration error is 33.85% (about 13.04% by chance alone)"},
+		{0.982, 0.972, 0.3, 0.3385, 0.1304, "too high on average: it predicts 98.2% correct"},
 	} {
 		before, after := *s.Calibration.Before, *s.Calibration.Before
 		before.Samples, before.Confidence, before.Accuracy = 10_000, c.confidence, c.accuracy
-		before.ECE, before.ECEChance, after.ECE = 0.0042, 0.0035, c.after
+		before.Reliability = []uncertainty.Bin{{Samples: 10_000, Confidence: 0.97, Accuracy: 0.97}}
+		before.ECE, before.ECEChance, after.ECE = c.ece, c.chance, c.after
 		calibration := study.CalibrationStudy{Before: &before, After: &after,
 			Temperature: &uncertainty.Temperature{T: 1.1, Samples: 100}}
 		scaled := *s
