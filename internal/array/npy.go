@@ -61,8 +61,11 @@ func textOf(descr string) (size, chars int) {
 func readHeader(r io.ReaderAt, size int64) (h npy.Header, start int64, err error) {
 	var prefix [12]byte
 	n, _ := r.ReadAt(prefix[:min(size, int64(len(prefix)))], 0)
-	if n < 10 || !bytes.HasPrefix(prefix[:n], npy.Magic[:]) {
+	if n == 0 || !bytes.HasPrefix(prefix[:n], npy.Magic[:min(n, len(npy.Magic))]) {
 		return h, 0, errors.New("offset 0: expected an NPY file, which begins with \\x93NUMPY")
+	}
+	if n < len(prefix) {
+		return h, 0, fmt.Errorf("cut off after %d bytes, within its header", size)
 	}
 	length := int64(binary.LittleEndian.Uint16(prefix[8:]))
 	start = 10 + length
@@ -73,9 +76,11 @@ func readHeader(r io.ReaderAt, size int64) (h npy.Header, start int64, err error
 	case version != 1:
 		return h, 0, fmt.Errorf("offset 6: NPY version %d, expected 1 to 3", version)
 	}
-	if length > mostHeader || start > size || n < 12 {
-		return h, 0, fmt.Errorf("offset 8: a header of %d bytes in a file of %d, expected at most %d", length, size,
-			mostHeader)
+	if length > mostHeader {
+		return h, 0, fmt.Errorf("offset 8: a header of %d bytes, expected at most %d", length, mostHeader)
+	}
+	if start > size {
+		return h, 0, fmt.Errorf("cut off after %d bytes, within its header, which ends at offset %d", size, start)
 	}
 	b := make([]byte, start)
 	if n, err := r.ReadAt(b, 0); n < len(b) {

@@ -15,6 +15,9 @@ const maxDeflate = 1040
 // the file; o.Memory bounds, in bytes, what the others unpack to.
 func readNPZ(file string, r io.ReaderAt, size int64, only string, o Options) ([]*Array, error) {
 	z, err := zip.NewReader(r, size)
+	if err != nil && begins(r, 0, "PK\x03\x04") { // the directory of a zip archive is at its end
+		return nil, fmt.Errorf("%s: cut off, or damaged: expected an NPZ file: %w", file, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: expected an NPZ file: %w", file, err)
 	}

@@ -23,6 +23,10 @@ func readSafetensors(file string, r io.ReaderAt, size int64, only string) ([]*Ar
 	var prefix [8]byte
 	n, _ := r.ReadAt(prefix[:], 0)
 	length := binary.LittleEndian.Uint64(prefix[:])
+	if length <= mostTensorHeader && int64(length) > size-8 && begins(r, 8, "{") {
+		return nil, fmt.Errorf("%s: cut off after %d bytes, within its header, which ends at offset %d", file, size,
+			8+length)
+	}
 	if n < len(prefix) || length > mostTensorHeader || int64(length) > size-8 {
 		return nil, fmt.Errorf("%s: offset 0: a header of %d bytes in a file of %d: expected safetensors", file, length,
 			size)
@@ -55,6 +59,13 @@ func readSafetensors(file string, r io.ReaderAt, size int64, only string) ([]*Ar
 	return out, nil
 }
 
+// begins says whether the bytes from offset on are those of text.
+func begins(r io.ReaderAt, offset int64, text string) bool {
+	b := make([]byte, len(text))
+	n, _ := r.ReadAt(b, offset)
+	return n == len(b) && string(b) == text
+}
+
 // setEntry sets the array to what the header says of it. The data are from start to end.
 func (a *Array) setEntry(raw json.RawMessage, start, end int64) error {
 	var e struct {
@@ -70,8 +81,11 @@ func (a *Array) setEntry(raw json.RawMessage, start, end int64) error {
 	if a.element, known = elementOf(a.DType); !known {
 		return fmt.Errorf("%s: numbers of type %.40q: expected whole or floating-point numbers", a.Title(), e.DType)
 	}
-	if len(e.Offsets) != 2 || e.Offsets[0] < 0 || e.Offsets[1] < e.Offsets[0] || e.Offsets[1] > end-start {
-		return fmt.Errorf("%s: data_offsets %v: expected two within the %d bytes of data", a.Title(), e.Offsets,
+	if len(e.Offsets) != 2 || e.Offsets[0] < 0 || e.Offsets[1] < e.Offsets[0] {
+		return fmt.Errorf("%s: data_offsets %v: expected two, the first not above the second", a.Title(), e.Offsets)
+	}
+	if e.Offsets[1] > end-start {
+		return fmt.Errorf("%s: cut off, or damaged: data_offsets %v in %d bytes of data", a.Title(), e.Offsets,
 			end-start)
 	}
 	a.offset = start + e.Offsets[0]
