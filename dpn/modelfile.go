@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -77,6 +78,13 @@ func (m *Model) file(format string) *safetensors.File {
 // names the tensor where one is at fault.
 func Load(path string) (*Model, error) {
 	f, err := safetensors.ReadFile(path)
+	if info, statErr := os.Stat(path); err != nil && statErr == nil && info.IsDir() {
+		expected := "a model file"
+		if model := filepath.Join(path, ModelFile); there(model) {
+			expected = "a file, such as " + model
+		}
+		return nil, fmt.Errorf("%w; expected %s", fileError(path, err), expected)
+	}
 	if err != nil {
 		return nil, fileError(path, err)
 	}

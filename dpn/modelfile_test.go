@@ -154,6 +154,16 @@ func TestBadModels(t *testing.T) {
 		}
 		return path
 	}
+	run := t.TempDir()
+	if err := m.Save(filepath.Join(run, ModelFile)); err != nil {
+		t.Fatal(err)
+	}
+	for folder, want := range map[string]string{dir: "; expected a model file",
+		run: "; expected a file, such as " + filepath.Join(run, ModelFile)} {
+		if _, err := Load(folder); err == nil || !strings.Contains(err.Error(), "a folder"+want) {
+			t.Errorf("a folder: error %v, want %q", err, want)
+		}
+	}
 	drop := func(name string) func(f *safetensors.File) {
 		return func(f *safetensors.File) {
 			for i := range f.Tensors {

@@ -182,6 +182,8 @@ func (b *badInput) folders(t *testing.T) {
 		fails(t, with(append([]string{"train"}, small...), "--data", b.good, "--out", path), "--out", path)
 		fails(t, []string{"analyze", "--model", b.model, "--data", b.good, "--out", path}, "--out", path)
 	}
+	fails(t, with(append([]string{"train"}, small...), "--data", b.good, "--out", b.blocked),
+		"is a file; expected a folder")
 	fails(t, []string{"demo", "--out", filepath.Join(b.blocked, "below")}, "--out")
 }
 
@@ -213,6 +215,7 @@ func (b *badInput) models(t *testing.T) {
 		fails(t, []string{c, "--data", b.good}, "--model")
 		fails(t, []string{c, "--data", b.good, "--model", filepath.Join(b.dir, "none")}, "--model", "no such file")
 		fails(t, []string{c, "--data", b.good, "--model", b.blocked}, "--model", b.blocked)
+		fails(t, []string{c, "--data", b.good, "--model", b.dir}, "--model "+b.dir, "a folder; expected a")
 		fails(t, []string{c, "--data", b.good, "--model", damaged}, "--model", "nan.safetensors",
 			"denoising_potential.mu", "number 5 is NaN")
 		fails(t, []string{c, "--data", "digits", "--test-size", "20", "--model", b.model}, "--data digits", "28 x 28",

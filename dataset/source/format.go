@@ -69,7 +69,7 @@ func detect(path string, opt Options) (format, error) {
 			}
 		}
 		if err != nil {
-			return format{}, err
+			return format{}, fmt.Errorf("%s: %w", path, regular.Cause(err))
 		}
 		return format{}, fmt.Errorf("folder %s: found %s, expected IDX, NPY, CSV or Parquet files, CIFAR batches, or "+
 			"images: %w", path, list(entries(path)), fs.ErrNotExist)

@@ -118,7 +118,7 @@ func (c *content) sameChannels(opt Options) error {
 func imagesIn(path string) ([]imageFile, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", path, regular.Cause(err))
 	}
 	if !info.IsDir() {
 		return []imageFile{{path: path}}, nil
@@ -129,7 +129,7 @@ func imagesIn(path string) ([]imageFile, error) {
 	err = filepath.WalkDir(path, func(file string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return err
+			return fmt.Errorf("%s: %w", file, regular.Cause(err))
 		case file == path:
 			return nil
 		case ignored(e.Name()) && e.IsDir():

@@ -48,6 +48,9 @@ func Import(path string, r dpn.Reference) (*Imported, error) {
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil, fmt.Errorf("%s: no such file", path)
 			}
+			if errors.Is(err, regular.ErrNot) {
+				return nil, fmt.Errorf("%s: %w; expected a file of torch.save or safetensors", path, pe.Err)
+			}
 			return nil, fmt.Errorf("%s: %w", path, pe.Err)
 		}
 		return nil, err

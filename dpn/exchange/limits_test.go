@@ -99,6 +99,10 @@ func TestArchives(t *testing.T) {
 		!strings.HasSuffix(err.Error(), "none: no such file") {
 		t.Errorf("no file: %v", err)
 	}
+	if _, err := Import(t.TempDir(), published); err == nil ||
+		!strings.Contains(err.Error(), "a folder; expected a file") {
+		t.Errorf("a folder: %v", err)
+	}
 }
 
 // TestStorages fills storages of before PyTorch 1.6 from bytes that are too few, too many numbers or of another key.
