@@ -23,6 +23,7 @@ type Table struct {
 	options TableOptions
 	skip    []bool // columns that are left out; nil: none
 	comma   byte
+	named   bool // comma is that of the file's name, not a guess
 	blocks  []*block
 }
 

@@ -120,6 +120,10 @@ func TestTableErrors(t *testing.T) {
 		{"a,a,k\n1,2,x\n", `line 1: columns 1 and 2 are both called "a"`},
 		{"a,b,k\n1,2,x\n\n1,2\n", "line 4: 2 cells, expected 3"},
 		{"a,b,k\n1,2,x,4\n", "line 2: more than 3 cells"},
+		{"id;len, cm;label\n1,5;2,5;x\n", "line 2: more than 2 cells, expected as many as in the first line " +
+			"(separator: comma, guessed from the first line)"},
+		{"a;b;k\n1;2\n", "line 2: 2 cells, expected 3 as in the first line (separator: semicolon, guessed from"},
+		{"id;len, cm;label\n1;2,5;x\n", `"1;2": expected a number (separator: comma, guessed from the first line)`},
 		{"a,b,k\n1,,x\n", `line 2, column 2 ("b"): an empty cell: expected a number`},
 		{"a;b;k\n1,5;1;x\n", `line 2, column 1 ("a"): "1,5": expected a number with a decimal point`},
 		{"a,b,k\n1,red,x\n", `line 2, column 2 ("b"): "red": expected a number, as in all columns but "k"`},
@@ -143,8 +147,12 @@ func TestTableErrors(t *testing.T) {
 			t.Errorf("%.30q: %v, want %q", c.text, err, c.want)
 		}
 	}
+	_, err := ReadTable("x.tsv", strings.NewReader("a\tb\n1\n"), TableOptions{})
+	if err == nil || !strings.HasSuffix(err.Error(), "(separator: tab, by the name of the file)") {
+		t.Errorf("a file of tabs: %v", err)
+	}
 	both := TableOptions{Column: ColumnNamed("b"), Skip: func([]string) ([]int, error) { return []int{1}, nil }}
-	_, err := ReadTable("x.csv", strings.NewReader("a,b\n1,x\n"), both)
+	_, err = ReadTable("x.csv", strings.NewReader("a,b\n1,x\n"), both)
 	if err == nil || err.Error() != `x.csv: column 2 ("b") is left out, and the one of texts` {
 		t.Errorf("texts that are left out: %v", err)
 	}

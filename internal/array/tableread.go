@@ -103,7 +103,9 @@ func (t *Table) first(b *block) (header bool, err error) {
 	t.comma = ','
 	has := func(c string) bool { return bytes.Contains(b.text, []byte(c)) }
 	switch name := strings.TrimSuffix(strings.ToLower(t.File), ".gz"); {
-	case strings.HasSuffix(name, ".tsv"), !has(",") && has("\t"):
+	case strings.HasSuffix(name, ".tsv"):
+		t.comma, t.named = '\t', true
+	case !has(",") && has("\t"):
 		t.comma = '\t'
 	case !has(",") && has(";"):
 		t.comma = ';'
@@ -120,6 +122,18 @@ func (t *Table) first(b *block) (header bool, err error) {
 		cells = append(cells, string(c))
 	}
 	return t.begin(cells)
+}
+
+// separators are the names of those of cells.
+var separators = map[byte]string{',': "comma", ';': "semicolon", '\t': "tab"}
+
+// separator says in brackets which separator of cells was taken, and why.
+func (t *Table) separator() string {
+	why := "guessed from the first line"
+	if t.named {
+		why = "by the name of the file"
+	}
+	return fmt.Sprintf(" (separator: %s, %s)", separators[t.comma], why)
 }
 
 // unpacked returns what r holds, without the compression of gzip.
@@ -270,7 +284,8 @@ func (t *Table) parse(b *block) {
 func (t *Table) row(b *block, text []byte, known map[string]string) (rest []byte, err error) {
 	for column, more := 0, true; more; column++ {
 		if column == t.Columns {
-			return nil, fmt.Errorf(": more than %d cells, expected as many as in the first line", t.Columns)
+			return nil, fmt.Errorf(": more than %d cells, expected as many as in the first line%s", t.Columns,
+				t.separator())
 		}
 		if t.skips(column) {
 			if _, text, more, err = t.cell(text); err != nil {
@@ -284,7 +299,8 @@ func (t *Table) row(b *block, text []byte, known map[string]string) (rest []byte
 			return nil, fmt.Errorf(", column %s: %w", t.column(column), err)
 		}
 		if !more && column+1 < t.Columns {
-			return nil, fmt.Errorf(": %d cells, expected %d as in the first line", column+1, t.Columns)
+			return nil, fmt.Errorf(": %d cells, expected %d as in the first line%s", column+1, t.Columns,
+				t.separator())
 		}
 	}
 	return text, nil
@@ -442,6 +458,8 @@ func (t *Table) noNumber(cell string) error {
 		return errors.New("an empty cell: expected a number" + hint)
 	case err == nil:
 		return fmt.Errorf("%.60q: expected a number with a decimal point", cell)
+	case strings.ContainsAny(cell, ";\t"):
+		return fmt.Errorf("%.60q: expected a number%s", cell, t.separator())
 	case t.Column < 0:
 		return fmt.Errorf("%.60q: expected a number, as in all columns%s", cell, hint)
 	case t.Names == nil:
