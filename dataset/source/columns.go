@@ -231,6 +231,14 @@ const pandasIndex = "__index_level_0__"
 // dropHint says what to do with columns that are no numbers.
 const dropHint = "--drop COLUMN leaves one out"
 
+// labelHint says what to do if the column of the labels was guessed, and is another one.
+func labelHint(opt Options) string {
+	if opt.Label != "" {
+		return ""
+	}
+	return "--label COLUMN if another one holds the labels"
+}
+
 // note adds to the notes of a part which columns are left out that nobody asked to drop.
 func (c *columns) note(p *part) {
 	why := "the model has no feature of that name"

@@ -41,7 +41,12 @@ func TestColumns(t *testing.T) {
 		{"beyond", "a,b,k\n1,2,u\n", drop(Options{}, "4"), "", "", `--drop: no column "4"`},
 		{"the label", "a,b,k\n1,2,u\n", drop(label(Options{}, "k"), "k"), "", "", `--label: column "k" is dropped`},
 		{"a hint for dates", "when,a,k\n2024-01-05,1,u\n", Options{}, "", "",
-			`line 2, column 1 ("when"): "2024-01-05": expected a number, as in all columns but "k" (--drop COLUMN`},
+			`line 2, column 1 ("when"): "2024-01-05": expected a number, as in all columns but "k" (--label COLUMN ` +
+				"if another one holds the labels; --drop COLUMN leaves one out)"},
+		{"a hint for a label", "species,a,b\nx,1,2\n", Options{}, "", "",
+			`line 2, column 1 ("species"): "x": expected a number, as in all columns but "b" (--label COLUMN`},
+		{"no hint for a label that was named", "when,a,k\n2024-01-05,1,u\n", label(Options{}, "k"), "", "",
+			`as in all columns but "k" (--drop COLUMN`},
 		{"a hint for empty cells", "a,b,k\n1,,u\n", Options{}, "", "",
 			"an empty cell: expected a number (--drop COLUMN"},
 

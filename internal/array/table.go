@@ -42,6 +42,7 @@ type TableOptions struct {
 	// Named, if set, says after Skip and Column that the first line is a header, whatever it holds.
 	Named  func() bool
 	Hint   string  // what to do about a column that is not numbers, for errors; empty: nothing
+	Other  string  // what to do if Column chose the wrong column, for errors; empty: nothing
 	Finite bool    // refuse numbers that are infinite or NaN
 	Narrow bool    // keep numbers as float32, for Floats
 	Memory float64 // bounds, in bytes, what is kept; 0: no limit

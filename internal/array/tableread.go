@@ -462,7 +462,11 @@ func (t *Table) noNumber(cell string) error {
 		return fmt.Errorf("%.60q: expected a number%s", cell, t.separator())
 	case t.Column < 0:
 		return fmt.Errorf("%.60q: expected a number, as in all columns%s", cell, hint)
-	case t.Names == nil:
+	}
+	if t.options.Other != "" {
+		hint = " (" + strings.TrimSuffix(t.options.Other+"; "+t.options.Hint, "; ") + ")"
+	}
+	if t.Names == nil {
 		return fmt.Errorf("%.60q: expected a number, as in all columns but %d%s", cell, t.Column+1, hint)
 	}
 	return fmt.Errorf("%.60q: expected a number, as in all columns but %.60q%s", cell, t.Names[t.Column], hint)
