@@ -107,6 +107,15 @@ func TestTableForms(t *testing.T) {
 	}
 }
 
+// utf16 returns ASCII in little-endian UTF-16.
+func utf16(text string) string {
+	wide := ""
+	for _, c := range text {
+		wide += string(c) + "\x00"
+	}
+	return wide
+}
+
 // What is wrong is named by its line and column.
 func TestTableErrors(t *testing.T) {
 	long := strings.Repeat("1,2,3\n", 400000)
@@ -138,6 +147,10 @@ func TestTableErrors(t *testing.T) {
 		{"a,b,k\n1,2\"3,x\n", "expected quotes only around a whole cell"},
 		{"a,b,k\n1,\"2\"3,x\n", "text after the closing quote"},
 		{"a,b,k\n1,2,\xff\n", "UTF-8"},
+		{"a,\xff,k\n1,2,x\n", "line 1, column 2: expected text in UTF-8"},
+		{"\xff\xfe" + utf16("\"a\",b,k\n1,2,x\n"), "line 1, column 1: expected text in UTF-8"},
+		{utf16("\"a\",b,k\n1,2,x\n"), "line 1, column 1: expected text in UTF-8"},
+		{utf16("a,b,k\n1,2,x\n"), "line 1, column 1: expected text in UTF-8"},
 		{long + "1,x,3\n" + long, "line 400001, column 2"},
 		{packed.String()[:packed.Len()/2], "unexpected EOF"},
 	} {

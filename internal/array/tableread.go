@@ -113,16 +113,20 @@ func (t *Table) first(b *block) (header bool, err error) {
 	var cells []string
 	for rest, more := b.text, true; more; {
 		var c []byte
-		if c, rest, more, err = t.cell(rest); err != nil {
+		c, rest, more, err = t.cell(rest)
+		if err != nil && isText(b.text) {
 			return false, fmt.Errorf("line %d, column %d: %w", b.line, len(cells)+1, err)
 		}
-		if !utf8.Valid(c) {
+		if err != nil || !isText(c) {
 			return false, fmt.Errorf("line %d, column %d: expected text in UTF-8", b.line, len(cells)+1)
 		}
 		cells = append(cells, string(c))
 	}
 	return t.begin(cells)
 }
+
+// isText says whether b is text in UTF-8. That of UTF-16 has zeros.
+func isText(b []byte) bool { return utf8.Valid(b) && bytes.IndexByte(b, 0) < 0 }
 
 // separators are the names of those of cells.
 var separators = map[byte]string{',': "comma", ';': "semicolon", '\t': "tab"}
