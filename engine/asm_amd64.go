@@ -301,7 +301,7 @@ func poolBackwardAVX2(at []int32, v, dy []float32, which []byte, p *PoolPlaces) 
 	return poolBackwardEightsAVX2(at, v, dy, which, p)
 }
 
-// poolBackwardEightsAVX2 is poolBackwardAVX2 for these.
+// poolBackwardEightsAVX2 is poolBackwardAVX2 for at least eight elements.
 //
 //go:noescape
 func poolBackwardEightsAVX2(at []int32, v, dy []float32, which []byte, p *PoolPlaces) (n int)

@@ -243,7 +243,7 @@ end:
 //
 // The last eight elements are read together, even where some of them are in the lists already.
 //
-// R10 dy, R11 which, R9 places of the blocks, R13 current element, CX last one that eight begin with
+// R10 dy, R11 which, R9 places of the blocks, R13 current element, CX last index at which eight elements begin
 // DI at, SI v, DX their length so far   R15 compress table
 // Y0 gradient, Y1 numbers of the pixels, Y4 places   Y7 places of the pixels of a block   Y8 NoPixel   Y15 0
 TEXT ·poolBackwardEightsAVX2(SB), NOSPLIT, $0-112
@@ -268,7 +268,7 @@ eight:
 	POOL_LIST
 	ADDQ $8, R13
 	CMPQ R13, CX
-	JLE eight
+	JLT eight
 	XCHGQ R13, CX
 	SUBQ R13, CX             // the first that is not yet in the lists
 	POOL_SELECT

@@ -224,7 +224,8 @@ TEXT ·poolBackwardAVX512(SB), NOSPLIT, $0-112
 sixteen:
 	KMOVW AX, K1
 	VMOVUPS.Z (R10)(R13*4), K1, Z0
-	VPMOVZXBD.Z (R11)(R13*1), K1, Z1
+	VMOVDQU8.Z (R11)(R13*1), K1, X1 // VPMOVZXBD would do, but Bochs reads what its mask leaves out
+	VPMOVZXBD X1, Z1
 	VMOVDQU32.Z (R9)(R13*4), K1, Z2
 	VPERMD Z7, Z1, Z3
 	VPADDD Z3, Z2, Z2

@@ -296,13 +296,13 @@ func patchesPerCall(rows, cols int) int {
 // selects the first largest one, or none if none is above 0. NaN counts as 0.
 const NoPixel = 4
 
-// PoolSlack is how many more patches than the gradient has elements a list of PoolBackward has room for.
+// PoolSlack is for how many more patches than an image has pooled pixels a list of PoolBackward needs room.
 const PoolSlack = 16
 
 // PoolPlaces are the places of the pixels of an image that is pooled: blocks of 2 x 2.
 type PoolPlaces struct {
 	first  []int32  // pixel 0 of each block, in reading order
-	pixels [8]int32 // the others, from there: elements 0 to 3
+	pixels [8]int32 // pixels 0 to 3 of a block, from its pixel 0; the rest fill a vector
 	most   int      // the largest
 }
 
@@ -311,9 +311,9 @@ func NewPoolPlaces(rows, cols, right, down int) *PoolPlaces {
 	const limit = math.MaxInt32
 	last := func(blocks, step int) uint64 { return (2*uint64(blocks) - 1) * uint64(step) }
 	if min(rows, cols, right, down) < 1 || max(rows, cols, right, down) > limit ||
-		last(rows, down)+last(cols, right) > limit {
+		last(rows, down)+last(cols, right) > limit || uint64(rows)*uint64(cols) > limit {
 		panic(fmt.Sprintf("engine: NewPoolPlaces: places row*%d + column*%d of %d x %d blocks of pixels, expected "+
-			"positive numbers and places up to %d", down, right, rows, cols, limit))
+			"positive numbers, and blocks and places up to %d", down, right, rows, cols, limit))
 	}
 	p := &PoolPlaces{pixels: [8]int32{0, int32(right), int32(down), int32(right + down)}}
 	for i := range rows * cols {

@@ -52,16 +52,19 @@ func TestPatchesOutside(t *testing.T) {
 			})
 			e.Parallel(1, 0, 0, func(w *Worker, _, _ int) {
 				const n = 2 + PoolSlack
-				for blocks, places := range map[int]int{1: 4, 2: 10} {
+				for _, c := range []struct {
+					blocks, places int // the last place is 4 for one block, 10 for two
+					fine           bool
+				}{{1, 4, false}, {1, 5, true}, {2, 10, false}, {2, 11, true}} {
 					refused := func() (refused bool) {
 						defer func() { refused = recover() != nil }()
-						l := NewPatchLists(1, make([]int32, n), make([]float32, n), places)
-						w.PoolBackward(l, make([]float32, blocks), make([]byte, blocks), NewPoolPlaces(blocks, 1, 1, 3))
+						l := NewPatchLists(1, make([]int32, n), make([]float32, n), c.places)
+						dy, which := make([]float32, c.blocks), make([]byte, c.blocks)
+						w.PoolBackward(l, dy, which, NewPoolPlaces(c.blocks, 1, 1, 3))
 						return false
 					}()
-					if want := places <= 2*3*blocks-3+1; refused != want {
-						t.Errorf("%v: %d blocks, places below %d: refused %v, expected %v", tier, blocks, places,
-							refused, want)
+					if refused == c.fine {
+						t.Errorf("%v: %d blocks, places below %d: refused %v", tier, c.blocks, c.places, refused)
 					}
 				}
 			})
@@ -79,6 +82,7 @@ func TestPoolPlaces(t *testing.T) {
 	}{
 		{4, 1, 1, int(inverse), false}, {1, 4, int(inverse), 1, false},
 		{1, 1, 1, most - 1, true}, {1, 1, 1, most, false}, {1, 1, most - 1, 1, true}, {1, 1, most, 1, false},
+		{1 << 16, 1 << 16, 1, 1, false}, {2, 1, 1, 1431655766, false},
 		{2, 1, 1, most / 3, true}, {2, 1, 1, most/3 + 1, false}, {1, math.MaxInt, 1, 1, false}, {most, 2, 1, 1, false},
 		{1, 1, 1, math.MaxInt, false}, {0, 1, 1, 1, false}, {1, 0, 1, 1, false}, {1, 1, 0, 1, false},
 		{1, 1, 1, -1, false}, {3, 5, 2, 40, true},

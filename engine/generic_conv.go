@@ -7,7 +7,8 @@ import (
 )
 
 // poolBackwardGeneric lists the nonzero elements of dy, without those for NoPixel: the value v and the place at. It
-// returns their number. which and the blocks of p are as many as dy; at and v may be written PoolSlack further.
+// returns how many it listed. which and the blocks of p are as many as dy; at and v have room for PoolSlack more, which
+// may be written.
 func poolBackwardGeneric(at []int32, v, dy []float32, which []byte, p *PoolPlaces) (n int) {
 	for i, g := range dy {
 		k := which[i]

@@ -38,7 +38,7 @@ func guarded(t *testing.T, n int) []float32 {
 // TestPooledPixelsGuarded checks that the way back through pooling reads gradients, numbers of pixels and places only
 // within their slices, and that all tiers have the same results.
 func TestPooledPixelsGuarded(t *testing.T) {
-	floats, memory, words := guarded(t, 1), guarded(t, 1), guarded(t, 1)
+	floats, memory, words := guarded(t, 100), guarded(t, 100), guarded(t, 100)
 	all := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(memory))), 4*len(memory))
 	places := unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(words))), len(words))
 	for n := 1; n <= 100; n++ {

@@ -19,7 +19,7 @@ import (
 //
 // A group of images, or of tiles of a few, is convolved and pooled at once where the tier has a kernel for that, and
 // otherwise each image before the next one: z is never stored for a whole batch. The bits are the same. The backward
-// pass skips the pixels that were not the largest, and 0 times infinity with them.
+// pass skips pixels that were not the largest and gradients that are 0: there 0 times infinity adds no NaN.
 type ConvPool struct {
 	Weight *Param // out channels x channels x kernel x kernel
 	Bias   *Param
@@ -60,7 +60,8 @@ type ImageShape struct{ Channels, Rows, Cols int }
 
 // NewConvPool makes a ConvPool from images of a shape to images with out channels,
 // with weights of zero. Its tensors are name.weight and name.bias. It panics unless the sizes are
-// positive, 0 <= padding < kernel, and the output has at least one pixel.
+// positive, 0 <= padding < kernel, the output has at least one pixel, and an image with its padding fewer than 2^31
+// numbers.
 func NewConvPool(name string, in ImageShape, out, kernel, padding int) *ConvPool {
 	w := newWindow("NewConvPool", in, out, kernel, padding, 2)
 	l := &ConvPool{
@@ -69,7 +70,8 @@ func NewConvPool(name string, in ImageShape, out, kernel, padding int) *ConvPool
 		w:      w,
 		out:    out,
 	}
-	l.places = engine.NewPoolPlaces(w.outRows()/2, w.outCols()/2, w.place(0, 1), w.place(1, 0))
+	rows, cols := w.pooled()
+	l.places = engine.NewPoolPlaces(rows, cols, w.place(0, 1), w.place(1, 0))
 	l.groups = newGroupPool(&l.w, out)
 	l.forward = l.w.convolution()
 	l.interleave, l.byChannels, l.byImages = l.interleaveImages, l.backwardChannels, l.backwardImages
@@ -158,6 +160,9 @@ func (l *ConvPool) Backward(e *engine.Engine, dx, x, y, dy engine.Matrix) {
 	in, out := l.Sizes()
 	checkWhole("ConvPool, backward", len(l.which)/words(out), in, x)
 	checkWhole("ConvPool, backward", x.Rows, out, y, dy)
+	if dx.Data != nil {
+		checkWhole("ConvPool, backward", x.Rows, in, dx)
+	}
 	w := &l.w
 	// The padding is never written and stays zero. Panels may read beyond the last image, so the
 	// memory is longer.
@@ -207,7 +212,8 @@ func (l *ConvPool) backwardChannels(t *engine.Worker, lo, hi int) {
 	gradient := engine.View(l.dw, l.out*w.kernel, w.gradientLD()).Slice(lo*w.kernel, hi*w.kernel, 0, w.patchCols())
 	n, numbers := r.dy.Cols/l.out, words(r.dy.Cols)
 	memory := t.Floats(2 * (hi - lo) * n)
-	db, sums := memory[:(hi-lo)*n], memory[(hi-lo)*n:] // of each pooled pixel: of an image, of up to sumImages
+	// Gradients of biases at pooled pixels, of one image and of a group.
+	db, sums := memory[:(hi-lo)*n], memory[(hi-lo)*n:]
 	for i := r.first; i < r.end; i++ {
 		at := piece // among the images whose lists are kept
 		if r.dx.Data != nil {
