@@ -85,7 +85,8 @@ func (t *training) fitted(data *dataset.Data, flags *pflag.FlagSet) (dpn.Config,
 		t.note("without the preset's --rms, which is for images\n")
 	}
 	if c.ValSize != preset.ValSize {
-		t.note("no validation samples, of so few vectors, and so no threshold of unknown ones (--val-size 60)\n")
+		t.note("none of so few vectors are kept for validation, so there is no threshold for unknown ones " +
+			"(--val-size 60 keeps some)\n")
 	}
 	if c.Components != preset.Components || c.Rank != preset.Rank {
 		t.note("%s of rank %d instead of %d of rank %d, for so few different samples (--components, --rank)\n",
