@@ -10,10 +10,10 @@
 //
 // Contents:
 //
-//	addPatchesAVX2        C += r[p] * patch p of B, five rows each
-//	spreadPatchesAVX2     patch p of B += r[p] * W, five rows each
+//	addPatchesAVX2          C += r[p] * patch p of B, five rows each
+//	spreadPatchesAVX2       patch p of B += r[p] * W, five rows each
 //	poolBackwardEightsAVX2  gradient of pooling: the list of its entries
-//	convPoolAVX2          convolution, ReLU and the maximum of 2 x 2 pixels
+//	convPoolAVX2            convolution, ReLU and the maximum of 2 x 2 pixels
 
 // ---------------------------------------------------------------------------------
 // Patches: five rows, in an array whose rows are stride floats apart
