@@ -78,15 +78,15 @@ func (m *Model) file(format string) *safetensors.File {
 // names the tensor where one is at fault.
 func Load(path string) (*Model, error) {
 	f, err := safetensors.ReadFile(path)
-	if info, statErr := os.Stat(path); err != nil && statErr == nil && info.IsDir() {
+	if err != nil {
+		if info, statErr := os.Stat(path); statErr != nil || !info.IsDir() {
+			return nil, fileError(path, err)
+		}
 		expected := "a model file"
 		if model := filepath.Join(path, ModelFile); there(model) {
 			expected = "a file, such as " + model
 		}
 		return nil, fmt.Errorf("%w; expected %s", fileError(path, err), expected)
-	}
-	if err != nil {
-		return nil, fileError(path, err)
 	}
 	m, err := FromTensors(f, path, Published)
 	if err != nil {

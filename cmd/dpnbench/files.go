@@ -79,11 +79,10 @@ func writeFile(path string, b []byte) error {
 // openFolder makes a folder for results and removes what killed processes have left there. No
 // other process can write results to it until release is called.
 func openFolder(flag, path string) (release func(), err error) {
-	err = os.MkdirAll(path, 0o755)
-	if info, statErr := os.Stat(path); err != nil && statErr == nil && !info.IsDir() {
-		return nil, fmt.Errorf("%s %s: is a file; expected a folder", flag, path)
-	}
-	if err != nil {
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		if info, statErr := os.Stat(path); statErr == nil && !info.IsDir() {
+			return nil, fmt.Errorf("%s %s: is a file; expected a folder", flag, path)
+		}
 		return nil, fmt.Errorf("%s %s: %w", flag, path, regular.Cause(err))
 	}
 	release, err = folderlock.Acquire(path)

@@ -128,7 +128,7 @@ func (t *Table) first(b *block) (header bool, err error) {
 // isText says whether b is text in UTF-8. That of UTF-16 has zeros.
 func isText(b []byte) bool { return utf8.Valid(b) && bytes.IndexByte(b, 0) < 0 }
 
-// separators are the names of those of cells.
+// separators are the names of what separates cells.
 var separators = map[byte]string{',': "comma", ';': "semicolon", '\t': "tab"}
 
 // separator says in brackets which separator of cells was taken, and why.

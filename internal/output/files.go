@@ -111,6 +111,13 @@ func (f *Files) Check() error {
 	for i := range f.inputs {
 		f.inputs[i].id, _ = identify(f.inputs[i].path) // who reads it reports what is wrong with it
 	}
+	for _, d := range f.folders {
+		for _, tree := range f.trees {
+			if p, err := filepath.Rel(realFolder(tree.path), realFolder(d.path)); err == nil && filepath.IsLocal(p) {
+				return fmt.Errorf("%s %s: lies within the input %v; expected another folder", d.flag, d.path, tree)
+			}
+		}
+	}
 	owned, err := f.owned()
 	if err != nil {
 		return err
@@ -204,11 +211,6 @@ func (f *Files) isStandard(id identity) string {
 func (f *Files) owned() ([]named, error) {
 	var owned []named
 	for _, d := range f.folders {
-		for _, tree := range f.trees {
-			if p, err := filepath.Rel(realFolder(tree.path), realFolder(d.path)); err == nil && filepath.IsLocal(p) {
-				return nil, fmt.Errorf("%s %s: lies within the input %v; expected another folder", d.flag, d.path, tree)
-			}
-		}
 		if err := d.writable(); err != nil {
 			return nil, fmt.Errorf("%s %s: %w", d.flag, d.path, regular.Cause(err))
 		}
