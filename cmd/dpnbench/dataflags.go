@@ -309,9 +309,8 @@ func (a *app) openModelData(ctx context.Context, m *dpn.Model, path string, d *d
 			c.Data, "model", path)
 	case c.Data == trained.Data && c.TestShare > 0 && (c.TestShare != trained.TestShare || c.DataSeed !=
 		trained.DataSeed || m.OtherImages(data)): // of other samples another share is drawn
-		a.log().Warn("the model may have been trained on some of the test "+samples+": others were left out of its "+
-			"training (by another --test-share or --data-seed, or of other samples under the same name)", "data",
-			c.Data, "model", path)
+		a.log().Warn("the model may have been trained on some of the test "+samples+": the samples, --test-share or "+
+			"--data-seed are not those of its training", "data", c.Data, "model", path)
 	case c.Data == trained.Data && c.DataSeed == trained.DataSeed && m.OtherImages(data):
 		a.log().Warn("the "+samples+" differ from those that the model was trained with, under the same name", "data",
 			c.Data, "model", path)
