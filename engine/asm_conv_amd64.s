@@ -340,7 +340,7 @@ done: \
 //
 // Y4 to Y7 four pixels of the first channel, Y8 to Y11 the second, Y12 to Y15 the third of three
 // Y0 to Y2 weights, Y3 pixels
-TEXT ·convPoolAVX2(SB), NOSPLIT, $0-8
+TEXT ·convPoolAVX2(SB), NOSPLIT, $8-8
 	CONV_ARGS
 	CMPQ ConvPool_Channels(AX), $3
 	JLT  pair

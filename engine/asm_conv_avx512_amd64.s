@@ -302,7 +302,7 @@ done: \
 //
 // Z16 to Z19 four pixels of the first channel, Z20 to Z23 the second, and so on
 // Z0 to Z3 weights, Z4 pixels, Z5 to Z9 the integers 0 to 4
-TEXT ·convPoolAVX512(SB), NOSPLIT, $0-8
+TEXT ·convPoolAVX512(SB), NOSPLIT, $8-8
 	CONV_ARGS
 	VPXORD Z5, Z5, Z5
 	MOVL $1, CX

@@ -194,11 +194,11 @@ func TestConvPoolChannels(t *testing.T) {
 func testConvPoolRefused(t *testing.T, e *Engine, channels int) {
 	images, _, _ := e.ConvPoolSizes()
 	full := func() *ConvPool {
-		a := &ConvPool{Row: 3 * images, First: 2, N: 2, Pixels: 5, Channels: channels}
+		a := &ConvPool{Row: 3 * images, First: 2, Rows: 2, Cols: 3, N: 2, Pixels: 9, Channels: channels}
 		a.Taps.Add(7, 1)
 		a.Taps.Add(2, 4)
-		last := a.First + (channels-1)*a.Pixels + a.N
-		a.X, a.Weights, a.Bias = make([]float32, 7+7*images), make([]float32, 4+channels), make([]float32, channels)
+		last := a.First + (channels-1)*a.Pixels + a.Cols + a.N
+		a.X, a.Weights, a.Bias = make([]float32, 7+13*images), make([]float32, 4+channels), make([]float32, channels)
 		a.Y, a.Numbers = make([]float32, last*images), make([]float32, (last+3)/4*images)
 		return a
 	}
@@ -222,6 +222,12 @@ func testConvPoolRefused(t *testing.T, e *Engine, channels int) {
 		"Numbers":   func(a *ConvPool) { a.Numbers = a.Numbers[1:] },
 		"Bad":       func(a *ConvPool) { a.Numbers, a.Bad = nil, make([]float32, channels*images-1) },
 		"0 pixels":  func(a *ConvPool) { a.N = 0 },
+		"0 rows":    func(a *ConvPool) { a.Rows = 0 },
+		"columns":   func(a *ConvPool) { a.Cols = -1 },
+		"far rows":  func(a *ConvPool) { a.Cols = math.MaxInt / 2 },
+		"many rows": func(a *ConvPool) { a.Rows = math.MaxInt / 2 },
+		"rows only": func(a *ConvPool) { a.Rows, a.Cols = math.MaxInt/2, 0 },
+		"row of 0":  func(a *ConvPool) { a.Rows, a.Row = math.MaxInt/2, 0 },
 		"channels":  func(a *ConvPool) { a.Channels = 0 },
 		"1 channel": func(a *ConvPool) { a.Channels = 1 },
 		"5 channels": func(a *ConvPool) {

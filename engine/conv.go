@@ -342,12 +342,12 @@ func (w *Worker) PoolBackward(l PatchLists, dy []float32, which []byte, p *PoolP
 	}
 }
 
-// ConvPool is a run of pooled pixels beside each other, for Worker.ConvPool: q < N for all images i and output
-// channels o < Channels. Each is the largest, or 0, of four pixels u, v < 2, which are chains over the taps:
+// ConvPool is a block of Rows x N pooled pixels (h, q), for Worker.ConvPool, of all images i and output channels
+// o < Channels. Each is the largest, or 0, of four pixels u, v < 2, which are chains over the taps:
 //
-//	z[u, v] = fma(Weights[weight+o], X[at+u*Row+(2*q+v)*images+i], ...), from Bias[o]
+//	z[u, v] = fma(Weights[weight+o], X[at+(2*h+u)*Row+(2*q+v)*images+i], ...), from Bias[o]
 //
-// With p = First+o*Pixels+q, it becomes Y[p*images+i]. Its number (see NoPixel) is added to the bits of
+// With p = First+o*Pixels+h*Cols+q, it becomes Y[p*images+i]. Its number (see NoPixel) is added to the bits of
 // Numbers[p/4*images+i] as byte p%4, which was 0. If Numbers is empty, 0 times each z is added to Bad[o*images+i],
 // so that it becomes NaN if one of them is infinite or NaN.
 type ConvPool struct {
@@ -356,6 +356,7 @@ type ConvPool struct {
 	Taps             Taps
 	Row              int // floats
 	First, N, Pixels int
+	Rows, Cols       int // Cols: pooled pixels from row to row
 	Channels         int // see Engine.ConvPoolChannels
 }
 
@@ -389,16 +390,17 @@ func (e *Engine) ConvPoolChannels(left int) int {
 	return e.kern.convChannels
 }
 
-// ConvPool convolves and pools a run of pixels of a group of images. It is one call, which cannot be preempted.
+// ConvPool convolves and pools a block of pixels of a group of images. It is one call, which cannot be preempted.
 func (w *Worker) ConvPool(a *ConvPool) {
 	kern, images, channels := w.e.kern, w.e.kern.convImages, a.Channels
-	if channels != kern.convChannels && channels != kern.convFewer || min(channels, a.N, len(a.Taps.list)) < 1 ||
-		min(a.Row, a.First, a.Pixels) < 0 || a.Row > len(a.X) || max(a.N, a.First, a.Pixels) > len(a.Y) {
-		panic(fmt.Sprintf("engine: Worker.ConvPool: %d pixels from %d on of %d, %d taps, rows of %d, %d channels", a.N,
-			a.First, a.Pixels, len(a.Taps.list)/2, a.Row, channels))
+	if channels != kern.convChannels && channels != kern.convFewer || min(channels, a.N, a.Rows, len(a.Taps.list)) < 1 ||
+		min(a.Row, a.First, a.Pixels, a.Cols) < 0 || a.Row > len(a.X) || max(a.N, a.First, a.Pixels) > len(a.Y) ||
+		a.Rows > 1+len(a.X)/max(a.Row, 1) || a.Rows > 1+len(a.Y)/max(a.Cols, 1) {
+		panic(fmt.Sprintf("engine: Worker.ConvPool: %d x %d pixels from %d on of %d, %d from row to row, %d taps, "+
+			"rows of %d, %d channels", a.Rows, a.N, a.First, a.Pixels, a.Cols, len(a.Taps.list)/2, a.Row, channels))
 	}
-	last := a.First + (channels-1)*a.Pixels + a.N
-	need("ConvPool", "X", len(a.X), a.Taps.at+a.Row+2*a.N*images)
+	last := a.First + (channels-1)*a.Pixels + (a.Rows-1)*a.Cols + a.N
+	need("ConvPool", "X", len(a.X), a.Taps.at+(2*a.Rows-1)*a.Row+2*a.N*images)
 	need("ConvPool", "Weights", len(a.Weights), a.Taps.weight+channels)
 	need("ConvPool", "Bias", len(a.Bias), channels)
 	need("ConvPool", "Y", len(a.Y), last*images)
@@ -409,7 +411,7 @@ func (w *Worker) ConvPool(a *ConvPool) {
 		a.Numbers = nil // what the assembly looks at
 	}
 	kern.table.convPool(onStack(a))
-	w.e.yield(&w.e.scratch[w.index], 4*images*channels*a.N*len(a.Taps.list))
+	w.e.yield(&w.e.scratch[w.index], 4*images*channels*a.Rows*a.N*len(a.Taps.list))
 }
 
 // BytesOf returns the bytes of numbers that stand for four bytes each, such as those of ConvPool.

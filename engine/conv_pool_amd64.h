@@ -2,7 +2,8 @@
 //
 //	AX args   SI the left upper one of 2 x 2 pixels of x, R12 the left lower one   DX w
 //	R9 current tap, R11 the first one, R10 behind the last one   BX, DI its bytes in x and in w
-//	R8 number of the pooled pixel, R15 how many are left   R13 its number in the current output channel
+//	R8 number of the pooled pixel, R15 how many are left of the row   R13 its number in the current output channel
+//	rows-8(SP) rows left
 
 #define CONV_ARGS \
 	MOVQ args+0(FP), AX             \
@@ -14,6 +15,8 @@
 	MOVQ (ConvPool_Taps+8)(AX), R10 \
 	LEAQ (R11)(R10*4), R10          \
 	MOVQ ConvPool_First(AX), R8     \
+	MOVQ ConvPool_Rows(AX), R15     \
+	MOVQ R15, rows-8(SP)            \
 	MOVQ ConvPool_N(AX), R15
 
 // CONV_BIAS starts the sums of the four pixels from a bias.
@@ -68,10 +71,21 @@ next: \
 	or (DI)(CX*1), which, which \
 	VMOVUPS which, (DI)(CX*1)
 
-// CONV_NEXT advances to the next pooled pixel, by w bytes.
+// CONV_NEXT advances to the next pooled pixel, by w bytes, or to the first of the next row.
 #define CONV_NEXT(w, pixel) \
-	ADDQ $w, SI  \
-	ADDQ $w, R12 \
-	INCQ R8      \
-	DECQ R15     \
-	JNE  pixel
+	ADDQ  $w, SI                 \
+	ADDQ  $w, R12                \
+	INCQ  R8                     \
+	DECQ  R15                    \
+	JNE   pixel                  \
+	MOVQ  ConvPool_N(AX), R15    \
+	ADDQ  ConvPool_Cols(AX), R8  \
+	SUBQ  R15, R8                \
+	MOVQ  ConvPool_Row(AX), CX   \
+	SHLQ  $3, CX                 \ // two rows of pixels
+	IMUL3Q $w, R15, BX           \
+	SUBQ  BX, CX                 \
+	ADDQ  CX, SI                 \
+	ADDQ  CX, R12                \
+	DECQ  rows-8(SP)             \
+	JNE   pixel

@@ -20,16 +20,16 @@ func poolBackwardGeneric(at []int32, v, dy []float32, which []byte, p *PoolPlace
 	return n
 }
 
-// convPoolGeneric convolves and pools a run of pixels, see ConvPool, of genericConvImages images.
+// convPoolGeneric convolves and pools a block of pixels, see ConvPool, of genericConvImages images.
 func convPoolGeneric(a *ConvPool) {
 	const images, channels = genericConvImages, genericConvChannels
-	for k := range a.N * channels * images {
-		q, o, i := k/images/channels, k/images%channels, k%images
+	for k := range a.Rows * a.N * channels * images {
+		h, q, o, i := k/images/channels/a.N, k/images/channels%a.N, k/images%channels, k%images
 		var z [4]float32
 		for j := range z {
 			z[j] = a.Bias[o]
 			for t := 0; t < len(a.Taps.list); t += 2 {
-				at := int(a.Taps.list[t])/4 + j/2*a.Row + (2*q+j%2)*images + i
+				at := int(a.Taps.list[t])/4 + (2*h+j/2)*a.Row + (2*q+j%2)*images + i
 				z[j] = num.FMA32(a.Weights[int(a.Taps.list[t+1])/4+o], a.X[at], z[j])
 			}
 			if len(a.Numbers) == 0 {
@@ -42,7 +42,7 @@ func convPoolGeneric(a *ConvPool) {
 				most, number = v, uint32(j)
 			}
 		}
-		p := a.First + o*a.Pixels + q
+		p := a.First + o*a.Pixels + h*a.Cols + q
 		a.Y[p*images+i] = most
 		if len(a.Numbers) > 0 {
 			word := &a.Numbers[p/4*images+i]

@@ -324,7 +324,7 @@ func TestConvPoolEvaluation(t *testing.T) {
 	}
 }
 
-// TestConvPoolCalls checks that kernels are called for as many pixels beside each other as are the same, but not for
+// TestConvPoolCalls checks that kernels are called for as many rows and columns of pixels as are the same, but not for
 // long; and that passes of any number of images allocate nothing but the first.
 func TestConvPoolCalls(t *testing.T) {
 	e := newEngine(t, engine.WithThreads(1))
@@ -341,10 +341,14 @@ func TestConvPoolCalls(t *testing.T) {
 				t.Errorf("%d images: %v allocations", n, allocs)
 			}
 		}
-		for _, run := range l.groups.whole.runs {
-			if most := e.CallBudget(8 * images * channels * l.w.taps()); run.n > max(most, 1) {
-				t.Errorf("a call handles %d pixels, expected at most %d", run.n, most)
+		most, pixels := e.CallBudget(8*images*channels*l.w.taps()), 0
+		for _, b := range l.groups.whole.blocks {
+			if pixels += b.rows * b.n; b.rows*b.n > max(most, 1) {
+				t.Errorf("a call handles %d x %d pixels, expected at most %d", b.rows, b.n, most)
 			}
+		}
+		if rows, cols := l.w.pooled(); pixels != rows*cols {
+			t.Errorf("calls handle %d pixels, expected %d", pixels, rows*cols)
 		}
 	}
 	starts := []int{0}
@@ -354,11 +358,12 @@ func TestConvPoolCalls(t *testing.T) {
 	if !slices.Equal(small.groups.starts, starts) {
 		t.Errorf("calls begin at channels %d, expected %d", small.groups.starts, starts)
 	}
-	var lengths []int
-	for _, run := range small.groups.whole.runs[:3] {
-		lengths = append(lengths, run.n)
+	var sizes [][2]int
+	for _, b := range small.groups.whole.blocks {
+		sizes = append(sizes, [2]int{b.rows, b.n})
 	}
-	if !slices.Equal(lengths, []int{1, 12, 1}) {
-		t.Errorf("the first row has runs of %d pixels, expected 1, 12, 1", lengths)
+	want := [][2]int{{1, 1}, {1, 12}, {1, 1}, {12, 1}, {12, 12}, {12, 1}, {1, 1}, {1, 12}, {1, 1}}
+	if !slices.Equal(sizes, want) {
+		t.Errorf("blocks of %d pixels, expected %d", sizes, want)
 	}
 }

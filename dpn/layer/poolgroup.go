@@ -35,15 +35,13 @@ type poolPlan struct {
 	window
 	tiles             int // of an image, or 0 if it is not cut
 	row, plane, first int // floats from row to row and from channel to channel, and where the first pixel lies
-	runs              []pixelRun
+	blocks            []pixelBlock
 }
 
-// pixelRun is pooled pixels beside each other whose kernels reach equally far beyond the image.
-type pixelRun struct {
-	x        int    // where their first tap lies
-	first, n int    // their numbers
-	reach    [4]int // rows and columns of the taps that do not only multiply padding: u0, u1, v0, v1
-	taps     engine.Taps
+// pixelBlock is a block of rows x n pooled pixels whose kernels reach equally far beyond the image.
+type pixelBlock struct {
+	x, first, rows, n int // x is where their first tap lies, first the number of the first pixel
+	taps              engine.Taps
 }
 
 func newGroupPool(w *window, out int) *groupPool {
@@ -97,39 +95,43 @@ func (g *groupPool) newPlan(e *engine.Engine, w window) *poolPlan {
 	p := &poolPlan{window: w, row: (w.cols + 2*border) * g.images}
 	p.plane = engine.PaddedLD((w.rows + 2*border) * p.row)
 	p.first = border * (p.row + g.images)
-	// reach returns which taps do not only multiply padding, for pooled pixel i over so many rows or columns.
-	reach := func(i, size int) (lo, hi int) { return max(0, w.padding-1-2*i), min(w.kernel, size+w.padding-2*i) }
 	most := e.CallBudget(8 * g.images * g.channels * w.taps())
 	rows, cols := w.pooled()
-	for i := range rows {
-		u0, u1 := reach(i, w.rows)
-		var last [4]int
-		for j := range cols {
-			v0, v1 := reach(j, w.cols)
-			key := [4]int{u0, u1, v0, v1}
-			if key == last && p.runs[len(p.runs)-1].n < most {
-				p.runs[len(p.runs)-1].n++
-				continue
-			}
-			last = key
-			x := p.first + (2*i+u0-w.padding)*p.row + (2*j+v0-w.padding)*g.images
-			p.runs = append(p.runs, pixelRun{x: x, first: i*cols + j, n: 1, reach: key, taps: g.tapsOf(p, key)})
+	across := w.spans(cols, w.cols, most)
+	for _, r := range w.spans(rows, w.rows, max(1, most/cols)) {
+		for _, c := range across {
+			p.blocks = append(p.blocks, pixelBlock{
+				x:     p.first + (2*r.first+r.lo-w.padding)*p.row + (2*c.first+c.lo-w.padding)*g.images,
+				first: r.first*cols + c.first, rows: r.n, n: c.n, taps: g.tapsOf(p, r, c),
+			})
 		}
 	}
 	return p
 }
 
-// tapsOf lists the taps in rows [u0, u1) and columns [v0, v1) of a kernel. Runs with the same ones share the list.
-func (g *groupPool) tapsOf(p *poolPlan, reach [4]int) (taps engine.Taps) {
-	for _, run := range p.runs {
-		if run.reach == reach {
-			return run.taps
+// span is n pooled rows or columns from first on. Of a kernel there, only rows or columns [lo, hi) reach the image or
+// the pixel of its border.
+type span struct{ first, n, lo, hi int }
+
+// spans divides n pooled rows or columns of an image of size rows or columns into spans of at most so many.
+func (w *window) spans(n, size, most int) (all []span) {
+	for i := range n {
+		s := span{i, 1, max(0, w.padding-1-2*i), min(w.kernel, size+w.padding-2*i)}
+		if last := len(all) - 1; i > 0 && all[last].lo == s.lo && all[last].hi == s.hi && all[last].n < most {
+			all[last].n++
+		} else {
+			all = append(all, s)
 		}
 	}
+	return all
+}
+
+// tapsOf lists the taps in some rows and columns of a kernel.
+func (g *groupPool) tapsOf(p *poolPlan, rows, cols span) (taps engine.Taps) {
 	for k := range p.taps() {
-		c, u, v := k/p.kernel/p.kernel, k/p.kernel%p.kernel-reach[0], k%p.kernel-reach[2]
-		if u >= 0 && u < reach[1]-reach[0] && v >= 0 && v < reach[3]-reach[2] {
-			taps.Add(c*p.plane+u*p.row+v*g.images, k*g.channels)
+		c, u, v := k/p.kernel/p.kernel, k/p.kernel%p.kernel, k%p.kernel
+		if u >= rows.lo && u < rows.hi && v >= cols.lo && v < cols.hi {
+			taps.Add(c*p.plane+(u-rows.lo)*p.row+(v-cols.lo)*g.images, k*g.channels)
 		}
 	}
 	return taps
@@ -242,15 +244,15 @@ func (g *groupPool) pool(t *engine.Worker, s *poolScratch, y engine.Matrix, whic
 	}
 	clear(s.numbers)
 	clear(s.bad)
-	a := engine.ConvPool{Y: s.pooled, Row: p.row, Pixels: rows * cols}
+	a := engine.ConvPool{Y: s.pooled, Row: p.row, Cols: cols, Pixels: rows * cols}
 	if len(which) > 0 {
 		a.Numbers = s.numbers
 	}
-	for _, run := range p.runs {
-		a.X, a.Taps, a.N = s.framed[run.x:], run.taps, run.n
+	for _, b := range p.blocks {
+		a.X, a.Taps, a.Rows, a.N = s.framed[b.x:], b.taps, b.rows, b.n
 		for k, c := range g.starts[:len(g.starts)-1] {
 			a.Weights, a.Bias, a.Bad = g.weights[k*g.channels*g.taps():], g.bias[c:], s.bad[c*n:]
-			a.First, a.Channels = c*a.Pixels+run.first, g.starts[k+1]-c
+			a.First, a.Channels = c*a.Pixels+b.first, g.starts[k+1]-c
 			t.ConvPool(&a)
 		}
 	}

@@ -99,8 +99,8 @@ func spreadPatches(c Case, mem *memory) trial {
 const untouched = 0x55
 
 var convPoolKernel = definition{
-	args: []arg{one(size("images", 9)), few("out", 5, 1, 1, 2, 3, 4, 6, 7, 8, 16), few("n", 3, 1, 1, 2, 4, 7),
-		one(size("taps", 10)), few("places", 20, 1, 1, 9), few("first", 0, 0, 1, 2, 3, 5), flagArg("numbers"),
+	args: []arg{one(size("images", 9)), few("out", 5, 1, 1, 2, 3, 4, 6, 7, 8, 16), few("rows", 2, 1, 1, 2, 3),
+		few("n", 3, 1, 1, 2, 4, 7), one(size("taps", 10)), few("places", 20, 1, 1, 9), few("first", 0, 0, 1, 2, 3, 5), flagArg("numbers"),
 		offsetArg, dataArg, seedArg},
 	make: convPool,
 }
@@ -110,28 +110,30 @@ func few(name string, usual, least int, sweep ...int) arg {
 	return arg{name: name, usual: usual, min: least, max: 64, sweep: sweep, quickSweep: sweep}
 }
 
-// convPool pools n pixels beside each other of several images and output channels, with taps at random places.
+// convPool pools rows x n pixels of several images and output channels, with taps at random places.
 func convPool(c Case, mem *memory) trial {
-	m, out, n, k, off := c.get("images"), c.get("out"), c.get("n"), c.get("taps"), c.get("offset")
+	m, out, k, off := c.get("images"), c.get("out"), c.get("taps"), c.get("offset")
+	rows, n := c.get("rows"), c.get("n")
 	r := c.rand()
 	fill := filler(r, c.get("data"))
-	p := &pooling{n: n, first: c.get("first"), row: r.Intn(30), at: make([]int, k), numbers: c.get("numbers") != 0}
+	p := &pooling{rows: rows, n: n, cols: n + r.Intn(3), first: c.get("first"), row: r.Intn(30), at: make([]int, k),
+		numbers: c.get("numbers") != 0}
 	for t := range p.at {
 		p.at[t] = r.Intn(c.get("places"))
 	}
-	p.x = mem.input(m, c.get("places")+p.row+2*n, rowMajor, off, fill)
+	p.x = mem.input(m, c.get("places")+(2*rows-1)*p.row+2*n, rowMajor, off, fill)
 	p.weights = mem.input(out, k, rowMajor, off, fill)
 	p.bias = mem.input(1, out, rowMajor, off, fill)
-	p.y = mem.output(m, out*n, rowMajor, off, fill)
-	p.more = mem.output(m, out*n, rowMajor, off, fill)
+	p.y = mem.output(m, out*rows*n, rowMajor, off, fill)
+	p.more = mem.output(m, out*rows*n, rowMajor, off, fill)
 
 	var tr trial
 	var more reference.Value // numbers, or what bad has for the channel
 	for i := range m {
 		for o := range out {
-			z, size := make([]float64, 4*n), make([]float64, 4*n) // two rows of pixels
+			z, size := make([]float64, rows*4*n), make([]float64, rows*4*n)
 			bad := 0.0
-			for j := range z {
+			for j := range z { // 2*rows rows of 2*n pixels
 				z[j] = float64(p.bias.Data[o])
 				size[j] = math.Abs(z[j])
 				for t, at := range p.at {
@@ -141,10 +143,10 @@ func convPool(c Case, mem *memory) trial {
 				}
 				bad += 0 * z[j]
 			}
-			y, number := reference.ReLUPool(z, 2, 2*n)
-			bound, _ := reference.ReLUPool(size, 2, 2*n)
-			anyNumber := make([]float64, n) // rounding may change which of two pixels is larger
-			for q := range n {
+			y, number := reference.ReLUPool(z, 2*rows, 2*n)
+			bound, _ := reference.ReLUPool(size, 2*rows, 2*n)
+			anyNumber := make([]float64, rows*n) // rounding may change which of two pixels is larger
+			for q := range rows * n {
 				bound[q] = reference.Rounded(bound[q], k+1)
 				anyNumber[q] = engine.NoPixel
 				if !p.numbers {
@@ -162,12 +164,12 @@ func convPool(c Case, mem *memory) trial {
 	return tr
 }
 
-// pooling is a case of conv-pool: as many images as rows of x, output channels as rows of weights, taps as at, and n
-// pooled pixels.
+// pooling is a case of conv-pool: as many images as rows of x, output channels as rows of weights, taps as at, and
+// rows x n pooled pixels.
 type pooling struct {
 	x, weights, bias, y, more engine.Matrix
 	at                        []int
-	row, first, n             int
+	row, first, rows, cols, n int
 	numbers                   bool
 }
 
@@ -186,8 +188,9 @@ func (p *pooling) run(e *engine.Engine, mem *memory) {
 // pool pools images from i0 on and channels of them from o0 on, in memory that ends at guard pages.
 func (p *pooling) pool(e *engine.Engine, mem *memory, i0, o0, channels int) {
 	images, most, _ := e.ConvPoolSizes()
-	pixels := p.first + p.n + 1 // of a channel: one more, which must keep its value
-	last := (channels-1)*pixels + p.first + p.n
+	end := (p.rows-1)*p.cols + p.n // of the block
+	pixels := p.first + end + 1    // of a channel: one more, which must keep its value
+	last := (channels-1)*pixels + p.first + end
 	var regions []*region
 	floats := func(n int) []float32 {
 		r := &region{}
@@ -203,7 +206,7 @@ func (p *pooling) pool(e *engine.Engine, mem *memory, i0, o0, channels int) {
 	a := engine.ConvPool{
 		X: floats(images * p.x.Cols), Y: floats(images * last),
 		Weights: floats(most*(len(p.at)-1) + channels), Bias: floats(channels),
-		Row: images * p.row, First: p.first, N: p.n, Pixels: pixels, Channels: channels,
+		Row: images * p.row, First: p.first, Rows: p.rows, Cols: p.cols, N: p.n, Pixels: pixels, Channels: channels,
 	}
 	numbers, bad := floats(images*((last+3)/4)), floats(images*channels)
 	clear(numbers)
@@ -230,18 +233,19 @@ func (p *pooling) pool(e *engine.Engine, mem *memory, i0, o0, channels int) {
 	onWorker(func(w *engine.Worker) { w.ConvPool(&a) })(e)
 	for j, v := range a.Y {
 		i, o, q := i0+j%images, o0+j/images/pixels, j/images%pixels-p.first
-		if q < 0 || q >= p.n {
+		if q < 0 || q >= end || q%p.cols >= p.n {
 			if v != untouched {
-				panic("ConvPool wrote pixels beside the run")
+				panic("ConvPool wrote pixels beside the block")
 			}
 		} else if i < p.x.Rows && o < p.weights.Rows {
-			p.y.Set(i, o*p.n+q, v)
+			at := (o*p.rows+q/p.cols)*p.n + q%p.cols
+			p.y.Set(i, at, v)
 			extra := bad[(o-o0)*images+j%images]
 			if p.numbers {
-				at := j / images
-				extra = float32(math.Float32bits(numbers[at/4*images+j%images]) >> (at % 4 * 8) & 0xff)
+				p := j / images
+				extra = float32(math.Float32bits(numbers[p/4*images+j%images]) >> (p % 4 * 8) & 0xff)
 			}
-			p.more.Set(i, o*p.n+q, extra)
+			p.more.Set(i, at, extra)
 		}
 	}
 }
