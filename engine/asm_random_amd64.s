@@ -131,9 +131,8 @@ GLOBL ·normalConst(SB), RODATA|NOPTR, $1184
 	VADDPD ·normalConst+(far+672)(SB), Y2, Y2 \
 	VDIVPD Y4, Y2, Y2
 
-// NORMAL_TAIL replaces z where the sign of t is set by the numbers of the tails, from the logarithms in x, and gives
-// all of z the signs of u. Changes Y1 to Y4 and Y6, and AX.
-#define NORMAL_TAIL(x, u, z, t, near) \
+// NORMAL_TAIL sets z to minus the quantiles in a tail, from their logarithms in x. Changes Y1 to Y4, Y6 and Y7, and AX.
+#define NORMAL_TAIL(x, z, near) \
 	VCVTPS2PD x, Y1                          \
 	VXORPD    ·normalConst+448(SB), Y1, Y1   \
 	VSQRTPD   Y1, Y1                         \ // r
@@ -146,42 +145,102 @@ GLOBL ·normalConst(SB), RODATA|NOPTR, $1184
 	NORMAL_RATIO(NORMAL_FAR, Y1)             \
 	VBLENDVPD Y6, Y2, Y7, Y2                 \
 near: \
-	VXORPD    ·normalConst+448(SB), Y2, Y2   \
-	VBLENDVPD t, Y2, z, z                    \
-	VANDPD    ·normalConst+448(SB), u, Y1    \
-	VXORPD    Y1, z, z
+	VMOVAPD   Y2, z
+
+// NORMAL_SIGN gives p and z the signs of u. Changes Y0.
+#define NORMAL_SIGN(u, p, z) \
+	VANDPD ·normalConst+448(SB), u, Y0 \
+	VORPD  Y0, p, p                    \
+	VXORPD Y0, z, z
+
+// NORMAL_SINGLE rounds the numbers of a and b to float32. xa is the lower half of a.
+#define NORMAL_SINGLE(a, xa, b, xt) \
+	VCVTPD2PSY  a, xa         \
+	VCVTPD2PSY  b, xt         \
+	VINSERTF128 $1, xt, a, a
+
+// NORMAL_BLOCK is how many numbers are made as if all lay in the middle, before those in the tails are made again: of
+// 64 these are 9.6 on average, and eight are made at a time.
+#define NORMAL_BLOCK 64
 
 // func normalAVX2(dst []float32, state uint64)
 //
 // dst[j] = number j of num.RandAt(state).Normal. The length is a multiple of 8.
 //
-// DI dst, CX elements left. Y15 numbers of the stream before they are mixed; Y12 and Y13 four mixed ones each, Y10 and
-// Y11 their results, Y8 and Y9 which of them lie in the tails, Y14 and Y5 their probabilities.
-TEXT ·normalAVX2(SB), NOSPLIT, $0-32
+// DI dst of the block, CX elements left, R9 current element of the block   R15 compress table
+// SI list of the probabilities in the tails, with signs, R10 their elements, DX its length, R8 place in it
+// Y15 numbers of the stream before they are mixed; Y12 and Y13 four mixed ones each, Y10 and Y11 their results, Y8 and
+// Y9 which of them lie in the tails, Y14 and Y5 their probabilities; in the tails Y12 signed probabilities, Y13 signs
+TEXT ·normalAVX2(SB), NOSPLIT, $576-32
 	MOVQ         dst_base+0(FP), DI
 	MOVQ         dst_len+8(FP), CX
 	VPBROADCASTQ state+24(FP), Y15
 	VPADDQ       ·normalConst+1120(SB), Y15, Y15
-	SUBQ         $8, CX
-	JLT          done
-loop:
+	LEAQ         ·compress(SB), R15
+	LEAQ         list-288(SP), SI
+	LEAQ         at-576(SP), R10
+	TESTQ        CX, CX
+	JEQ          done
+block:
+	XORQ         DX, DX
+	XORQ         R9, R9
+eight:
 	NORMAL_MIDDLE(Y12, Y14, Y10, Y8)
 	NORMAL_MIDDLE(Y13, Y5, Y11, Y9)
-	VCVTPD2PSY   Y14, X0
-	VCVTPD2PSY   Y5, X1
-	VINSERTF128  $1, X1, Y0, Y0
+	NORMAL_SIGN(Y12, Y14, Y10)
+	NORMAL_SIGN(Y13, Y5, Y11)
+	NORMAL_SINGLE(Y10, X10, Y11, X11)
+	NORMAL_SINGLE(Y14, X14, Y5, X5)
+	VMOVUPS      Y10, (DI)(R9*4)
+	VMOVMSKPD    Y8, AX
+	VMOVMSKPD    Y9, BX
+	SHLL         $4, BX
+	ORL          BX, AX
+	VPMOVZXBD    (R15)(AX*8), Y2
+	VMOVD        R9, X3
+	VPBROADCASTD X3, Y3
+	VPADDD       Y2, Y3, Y3  // compress selects lane k by k
+	VPERMPS      Y14, Y2, Y1
+	VMOVUPS      Y1, (SI)(DX*4)
+	VMOVDQU      Y3, (R10)(DX*4)
+	POPCNTL      AX, AX
+	ADDQ         AX, DX
+	ADDQ         $8, R9
+	SUBQ         $8, CX
+	JEQ          tails
+	CMPQ         R9, $NORMAL_BLOCK
+	JLT          eight
+tails:
+	VPCMPEQD     Y13, Y13, Y13
+	VPSLLD       $31, Y13, Y13
+	XORQ         R8, R8
+	TESTQ        DX, DX
+	JEQ          next
+tail:
+	VMOVUPS      (SI)(R8*4), Y12
+	VANDNPS      Y12, Y13, Y0
 	VXORPS       Y4, Y4, Y4
 	LOG_EVAL
 	VEXTRACTF128 $1, Y0, X5
-	NORMAL_TAIL(X0, Y12, Y10, Y8, near0)
-	NORMAL_TAIL(X5, Y13, Y11, Y9, near1)
-	VCVTPD2PSY   Y10, X0
-	VCVTPD2PSY   Y11, X1
-	VINSERTF128  $1, X1, Y0, Y0
-	VMOVUPS      Y0, (DI)
-	ADDQ         $32, DI
-	SUBQ         $8, CX
-	JGE          loop
+	NORMAL_TAIL(X0, Y10, near0)
+	NORMAL_TAIL(X5, Y11, near1)
+	NORMAL_SINGLE(Y10, X10, Y11, X11)
+	VANDNPS      Y13, Y12, Y0
+	VXORPS       Y0, Y10, Y10
+	VMOVUPS      Y10, (SI)(R8*4)
+	ADDQ         $8, R8
+	CMPQ         R8, DX
+	JLT          tail
+scatter:
+	MOVL         -4(SI)(DX*4), AX
+	MOVL         -4(R10)(DX*4), BX
+	MOVL         AX, (DI)(BX*4)
+	DECQ         DX
+	JNE          scatter
+next:
+	LEAQ         (DI)(R9*4), DI
+	TESTQ        CX, CX
+	JNE          block
 done:
 	VZEROUPPER
 	RET
