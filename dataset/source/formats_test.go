@@ -341,6 +341,9 @@ func TestDigitsConverted(t *testing.T) {
 	if err != nil || d.Test.Shape != dataset.Grey(14, 14) || d.Test.Len() != 10 || d.Check() != nil {
 		t.Errorf("for a model of 14 x 14 pixels: %v, %v", d, err)
 	}
+	if want := "images converted from 28 x 28 grey to 14 x 14 grey"; !slices.Equal(d.Notes, []string{want}) {
+		t.Errorf("notes %q, want %q", d.Notes, want)
+	}
 	path := write(t, t.TempDir(), "x.csv", []byte("a,k\n1,x\n2,z\n"))
 	d, err = Open(path, Options{TestShare: 1, TestOnly: true, Classes: []string{"x", "y", "z"}})
 	if err != nil || d.Test.Len() != 2 || !slices.Equal(d.Test.Labels, []uint16{0, 2}) {

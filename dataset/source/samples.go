@@ -18,7 +18,8 @@ const Standard = "-"
 
 // OpenSamples opens samples for a model of samples of a shape, labelled or not: they are Data.Test. specs are one that
 // Open takes, of which the test samples are used if there are any; Standard for a table that comes from in; or image
-// files and folders of them, whose names are returned, too. Images are scaled and coloured to the shape. Columns of a
+// files and folders of them, whose names are returned, too. Images are scaled and coloured to the shape, which
+// Data.Notes says. Columns of a
 // table with a header are chosen by opt.Features; the last column of others is labels only if there is one more than
 // the features of the shape.
 func OpenSamples(ctx context.Context, specs []string, in io.Reader, shape dataset.Shape, opt Options) (*dataset.Data,
@@ -34,8 +35,12 @@ func OpenSamples(ctx context.Context, specs []string, in io.Reader, shape datase
 		}
 	}
 	if len(specs) == 1 && specs[0] == "digits" {
-		d, err := openDigits(ctx, opt)
-		return d, nil, err
+		d, before, err := drawnDigits(ctx, opt)
+		if err != nil {
+			return nil, nil, err
+		}
+		noteConverted(d, before)
+		return d, nil, nil
 	}
 	if err := opt.check(math.MaxInt32); err != nil {
 		return nil, nil, err
@@ -61,7 +66,26 @@ func OpenSamples(ctx context.Context, specs []string, in io.Reader, shape datase
 	if names != nil {
 		names = names[:d.Test.Len()]
 	}
+	noteConverted(d, c.test.before)
 	return d, names, nil
+}
+
+// noteConverted notes from which shape the test images were converted, unless before is empty.
+func noteConverted(d *dataset.Data, before string) {
+	if before != "" {
+		d.Notes = append(d.Notes, fmt.Sprintf("images converted from %s to %v", before, d.Test.Shape))
+	}
+}
+
+// drawnDigits opens the built-in digits, and returns the shape they were drawn in if it is another than opt has.
+func drawnDigits(ctx context.Context, opt Options) (d *dataset.Data, before string, err error) {
+	if d, err = openDigits(ctx, opt); err != nil {
+		return nil, "", err
+	}
+	if drawn := dataset.Grey(dataset.DigitSide, dataset.DigitSide); d.Test.Shape != drawn {
+		before = drawn.String()
+	}
+	return d, before, nil
 }
 
 // like returns the options of samples for a model of samples of a shape, to which images are converted.
@@ -83,14 +107,10 @@ func OpenOther(ctx context.Context, spec string, shape dataset.Shape, opt Option
 	opt = opt.like(ctx, shape)
 	opt.Label, opt.unlabelled = "", true
 	if spec == "digits" {
-		if d, err = openDigits(ctx, opt); err != nil {
-			return nil, "", err
+		if d, before, err = drawnDigits(ctx, opt); err == nil {
+			d.Train.Labels, d.Test.Labels = nil, nil
 		}
-		if drawn := dataset.Grey(dataset.DigitSide, dataset.DigitSide); d.Test.Shape != drawn {
-			before = drawn.String()
-		}
-		d.Train.Labels, d.Test.Labels = nil, nil
-		return d, before, nil
+		return d, before, err
 	}
 	if err := opt.check(math.MaxInt32); err != nil {
 		return nil, "", err
