@@ -17,10 +17,6 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// pngDPI makes a figure 16 cm wide 1260 pixels wide: sharp in print at column
-// width, small enough for a web page.
-const pngDPI = 200
-
 // Figure is one of the figures of this package.
 type Figure interface {
 	// heading is the title.
@@ -118,7 +114,7 @@ func (f drawing) png() ([]byte, error) {
 
 // raster returns the PNG, and whether its font lacks a letter.
 func (f drawing) raster() (b []byte, lacked bool, err error) {
-	c := axes.NewRaster(f.width, f.height, pngDPI)
+	c := axes.NewRaster(f.width, f.height, axes.DPI)
 	f.render(draw.New(letters{c, &lacked}))
 	var out bytes.Buffer
 	err = c.WritePNG(&out)

@@ -37,7 +37,7 @@ func checkPNG(t *testing.T, name string, width, height float64) image.Image {
 		got  int
 		mm   float64
 	}{{"width", size.X, width}, {"height", size.Y, height}} {
-		if want := c.mm / 25.4 * pngDPI; want > 0 && !(math.Abs(float64(c.got)-want) <= 1) {
+		if want := c.mm / 25.4 * 200; want > 0 && !(math.Abs(float64(c.got)-want) <= 1) {
 			t.Errorf("%s is %d pixels: want %.0f", c.what, c.got, want)
 		}
 	}

@@ -15,8 +15,12 @@ import (
 
 	"dpnbench/engine"
 	"dpnbench/engine/num"
+	"dpnbench/internal/axes"
 	"dpnbench/internal/parallel"
 )
+
+// Drawing figures would take most of the time, also of processes that tests start.
+func init() { axes.DPI = 25 }
 
 // dpnbench runs a command line and returns what it printed and its status.
 func dpnbench(t *testing.T, args ...string) (stdout, stderr string, status int) {

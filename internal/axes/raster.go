@@ -15,6 +15,10 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
+// DPI is the resolution of files. It makes a figure 16 cm wide 1260 pixels wide: sharp in print at column width, small
+// enough for a web page. Tests that draw many figures, but look at no pixel, lower it; those of package plot do not.
+var DPI = 200.0
+
 // Raster is a canvas of pixels. It follows vgimg of gonum.org/v1/plot (copyright the Gonum Authors), which links the
 // formats TIFF and JPEG, and all transformations of images, into every program.
 type Raster struct {
