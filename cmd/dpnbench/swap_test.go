@@ -45,7 +45,10 @@ func TestSwapKilled(t *testing.T) {
 		"reproduce": {with(reproduce, "--test-size", "190"), reproduce},
 		"train":     {with(train, "--overwrite"), with(train, "--seed", "2", "--overwrite")},
 	} {
-		t.Run(name, func(t *testing.T) { testSwap(t, c.old, c.new) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testSwap(t, c.old, c.new)
+		})
 	}
 }
 
