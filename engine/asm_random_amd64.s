@@ -159,8 +159,9 @@ near: \
 	VCVTPD2PSY  b, xt         \
 	VINSERTF128 $1, xt, a, a
 
-// NORMAL_BLOCK is how many numbers are made as if all lay in the middle, before those in the tails are made again: of
-// 64 these are 9.6 on average, and eight are made at a time.
+// NORMAL_BLOCK is how many numbers are made as if all lay in the middle, before those in the tails are made again, 9.6
+// on average. The lists in the frame hold as many. With fewer, more of the eight made at a time are none; more would
+// not fit into the frame of a function without a check of the stack.
 #define NORMAL_BLOCK 64
 
 // func normalAVX2(dst []float32, state uint64)
@@ -171,14 +172,14 @@ near: \
 // SI list of the probabilities in the tails, with signs, R10 their elements, DX its length, R8 place in it
 // Y15 numbers of the stream before they are mixed; Y12 and Y13 four mixed ones each, Y10 and Y11 their results, Y8 and
 // Y9 which of them lie in the tails, Y14 and Y5 their probabilities; in the tails Y12 signed probabilities, Y13 signs
-TEXT ·normalAVX2(SB), NOSPLIT, $576-32
+TEXT ·normalAVX2(SB), NOSPLIT, $512-32
 	MOVQ         dst_base+0(FP), DI
 	MOVQ         dst_len+8(FP), CX
 	VPBROADCASTQ state+24(FP), Y15
 	VPADDQ       ·normalConst+1120(SB), Y15, Y15
 	LEAQ         ·compress(SB), R15
-	LEAQ         list-288(SP), SI
-	LEAQ         at-576(SP), R10
+	LEAQ         list-256(SP), SI
+	LEAQ         at-512(SP), R10
 	TESTQ        CX, CX
 	JEQ          done
 block:
@@ -199,7 +200,7 @@ eight:
 	VPMOVZXBD    (R15)(AX*8), Y2
 	VMOVD        R9, X3
 	VPBROADCASTD X3, Y3
-	VPADDD       Y2, Y3, Y3  // compress selects lane k by k
+	VPADDD       Y2, Y3, Y3  // the table holds numbers of lanes
 	VPERMPS      Y14, Y2, Y1
 	VMOVUPS      Y1, (SI)(DX*4)
 	VMOVDQU      Y3, (R10)(DX*4)
@@ -207,7 +208,7 @@ eight:
 	ADDQ         AX, DX
 	ADDQ         $8, R9
 	SUBQ         $8, CX
-	JEQ          tails
+	JLE          tails
 	CMPQ         R9, $NORMAL_BLOCK
 	JLT          eight
 tails:
@@ -217,7 +218,7 @@ tails:
 	TESTQ        DX, DX
 	JEQ          next
 tail:
-	VMOVUPS      (SI)(R8*4), Y12
+	VMOVUPS      (SI)(R8*4), Y12 // behind the list anything: computed, but not used
 	VANDNPS      Y12, Y13, Y0
 	VXORPS       Y4, Y4, Y4
 	LOG_EVAL
@@ -240,7 +241,7 @@ scatter:
 next:
 	LEAQ         (DI)(R9*4), DI
 	TESTQ        CX, CX
-	JNE          block
+	JGT          block
 done:
 	VZEROUPPER
 	RET

@@ -228,6 +228,8 @@ func testConvPoolRefused(t *testing.T, e *Engine, channels int) {
 		"many rows": func(a *ConvPool) { a.Rows = math.MaxInt / 2 },
 		"rows only": func(a *ConvPool) { a.Rows, a.Cols = math.MaxInt/2, 0 },
 		"row of 0":  func(a *ConvPool) { a.Rows, a.Row = math.MaxInt/2, 0 },
+		"far down":  func(a *ConvPool) { a.Rows, a.Cols, a.Y = 1<<20, 2, make([]float32, 1<<22) },
+		"one below": func(a *ConvPool) { a.Cols = 1 },
 		"channels":  func(a *ConvPool) { a.Channels = 0 },
 		"1 channel": func(a *ConvPool) { a.Channels = 1 },
 		"5 channels": func(a *ConvPool) {
@@ -247,6 +249,12 @@ func testConvPoolRefused(t *testing.T, e *Engine, channels int) {
 		if v := call(a); !strings.HasPrefix(v, "engine: ") {
 			t.Errorf("%v, %d channels, %s: %q, want a message of the engine", e.Tier(), channels, name, v)
 		}
+	}
+	a := full()
+	a.Row, a.Rows, a.Cols, a.Pixels = 0, 1000, 2, 0
+	a.Y, a.Numbers = make([]float32, 2002*images), make([]float32, 2002*images)
+	if v := call(a); v != "" {
+		t.Errorf("%v, %d channels, 1000 times the same row of X: %s", e.Tier(), channels, v)
 	}
 	a, behind := full(), make([]float32, 99*images)
 	a.Numbers, a.Bad, a.Bias[0] = behind[:0], make([]float32, channels*images), float32(math.Inf(1))

@@ -3,7 +3,7 @@
 //	AX args   SI the left upper one of 2 x 2 pixels of x, R12 the left lower one   DX w
 //	R9 current tap, R11 the first one, R10 behind the last one   BX, DI its bytes in x and in w
 //	R8 number of the pooled pixel, R15 how many are left of the row   R13 its number in the current output channel
-//	rows-8(SP) rows left
+//	rows-8(SP) rows left, in a frame of 8 bytes
 
 #define CONV_ARGS \
 	MOVQ args+0(FP), AX             \
@@ -71,7 +71,7 @@ next: \
 	or (DI)(CX*1), which, which \
 	VMOVUPS which, (DI)(CX*1)
 
-// CONV_NEXT advances to the next pooled pixel, by w bytes, or to the first of the next row.
+// CONV_NEXT advances to the next pooled pixel, by w bytes, or to the first of the next row. Changes BX and CX.
 #define CONV_NEXT(w, pixel) \
 	ADDQ  $w, SI                 \
 	ADDQ  $w, R12                \

@@ -76,7 +76,7 @@ func (h *parity) normal() {
 		h.same(places, func(kern *kernels, b [][]float32) { kern.table.normal(b[0], state) },
 			[][]float32{make([]float32, n)}, "normal: %d numbers from %#x", n, state)
 	}
-	for n := 0; n <= 64; n += 16 {
+	for n := 0; n <= 208; n += 16 {
 		run(18, n, h.rng.Uint64())
 	}
 	for range 500 {

@@ -205,7 +205,7 @@ func likeSamples(m *dpn.Model, drop string) (source.Options, error) {
 }
 
 // samplesRead returns why the samples of a flag cannot be read, which err says, or are none for the model; nil if they
-// are. The flag is empty if files follow the flags. It says on standard error what was left out of them.
+// are. The flag is empty if files follow the flags. It prints their notes on standard error.
 func (a *app) samplesRead(ctx context.Context, flag string, m *dpn.Model, data *dataset.Data, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -344,6 +344,12 @@ func TestDigitsConverted(t *testing.T) {
 	if want := "images converted from 28 x 28 grey to 14 x 14 grey"; !slices.Equal(d.Notes, []string{want}) {
 		t.Errorf("notes %q, want %q", d.Notes, want)
 	}
+	same := dataset.Grey(28, 28)
+	d, _, err = OpenSamples(t.Context(), []string{"digits"}, nil, same, Options{TestSize: 10})
+	other, before, otherErr := OpenOther(t.Context(), "digits", same, Options{TestSize: 10, TrainSize: 10})
+	if err != nil || otherErr != nil || len(d.Notes)+len(other.Notes)+len(before) > 0 {
+		t.Errorf("digits as they were drawn: %v, %v, %v, %q, %v", d, err, other, before, otherErr)
+	}
 	path := write(t, t.TempDir(), "x.csv", []byte("a,k\n1,x\n2,z\n"))
 	d, err = Open(path, Options{TestShare: 1, TestOnly: true, Classes: []string{"x", "y", "z"}})
 	if err != nil || d.Test.Len() != 2 || !slices.Equal(d.Test.Labels, []uint16{0, 2}) {

@@ -19,9 +19,8 @@ const Standard = "-"
 // OpenSamples opens samples for a model of samples of a shape, labelled or not: they are Data.Test. specs are one that
 // Open takes, of which the test samples are used if there are any; Standard for a table that comes from in; or image
 // files and folders of them, whose names are returned, too. Images are scaled and coloured to the shape, which
-// Data.Notes says. Columns of a
-// table with a header are chosen by opt.Features; the last column of others is labels only if there is one more than
-// the features of the shape.
+// Data.Notes says. Columns of a table with a header are chosen by opt.Features; the last column of others is labels
+// only if there is one more than the features of the shape.
 func OpenSamples(ctx context.Context, specs []string, in io.Reader, shape dataset.Shape, opt Options) (*dataset.Data,
 	[]string, error) {
 	opt = opt.like(ctx, shape)
@@ -77,7 +76,7 @@ func noteConverted(d *dataset.Data, before string) {
 	}
 }
 
-// drawnDigits opens the built-in digits, and returns the shape they were drawn in if it is another than opt has.
+// drawnDigits opens the built-in digits and, if they were converted, returns the shape they were drawn in.
 func drawnDigits(ctx context.Context, opt Options) (d *dataset.Data, before string, err error) {
 	if d, err = openDigits(ctx, opt); err != nil {
 		return nil, "", err

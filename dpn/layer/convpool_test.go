@@ -333,7 +333,8 @@ func TestConvPoolCalls(t *testing.T) {
 		t.Skip("this tier has no kernel for groups of images")
 	}
 	small, large := NewConvPool("s", ImageShape{1, 28, 28}, 8, 5, 2), NewConvPool("l", ImageShape{64, 8, 64}, 8, 7, 0)
-	for _, l := range []*ConvPool{small, large} {
+	high := NewConvPool("h", ImageShape{64, 28, 28}, 8, 3, 1) // whose rows are divided
+	for _, l := range []*ConvPool{small, large, high} {
 		in, out := l.Sizes()
 		for _, n := range []int{3, 11, 19} {
 			x, y := engine.NewMatrix(n, in), engine.NewMatrix(n, out)
@@ -343,8 +344,8 @@ func TestConvPoolCalls(t *testing.T) {
 		}
 		most, pixels := e.CallBudget(8*images*channels*l.w.taps()), 0
 		for _, b := range l.groups.whole.blocks {
-			if pixels += b.rows * b.n; b.rows*b.n > max(most, 1) {
-				t.Errorf("a call handles %d x %d pixels, expected at most %d", b.rows, b.n, most)
+			if pixels += b.rows * b.cols; b.rows*b.cols > max(most, 1) {
+				t.Errorf("a call handles %d x %d pixels, expected at most %d", b.rows, b.cols, most)
 			}
 		}
 		if rows, cols := l.w.pooled(); pixels != rows*cols {
@@ -360,7 +361,7 @@ func TestConvPoolCalls(t *testing.T) {
 	}
 	var sizes [][2]int
 	for _, b := range small.groups.whole.blocks {
-		sizes = append(sizes, [2]int{b.rows, b.n})
+		sizes = append(sizes, [2]int{b.rows, b.cols})
 	}
 	want := [][2]int{{1, 1}, {1, 12}, {1, 1}, {12, 1}, {12, 12}, {12, 1}, {1, 1}, {1, 12}, {1, 1}}
 	if !slices.Equal(sizes, want) {

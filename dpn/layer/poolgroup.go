@@ -38,10 +38,10 @@ type poolPlan struct {
 	blocks            []pixelBlock
 }
 
-// pixelBlock is a block of rows x n pooled pixels whose kernels reach equally far beyond the image.
+// pixelBlock is a block of rows x cols pooled pixels whose kernels reach equally far beyond the image.
 type pixelBlock struct {
-	x, first, rows, n int // x is where their first tap lies, first the number of the first pixel
-	taps              engine.Taps
+	x, first, rows, cols int // x is where their first tap lies, first the number of the first pixel
+	taps                 engine.Taps
 }
 
 func newGroupPool(w *window, out int) *groupPool {
@@ -97,37 +97,47 @@ func (g *groupPool) newPlan(e *engine.Engine, w window) *poolPlan {
 	p.first = border * (p.row + g.images)
 	most := e.CallBudget(8 * g.images * g.channels * w.taps())
 	rows, cols := w.pooled()
-	across := w.spans(cols, w.cols, most)
-	for _, r := range w.spans(rows, w.rows, max(1, most/cols)) {
+	across, lists := w.strips(cols, w.cols, most), map[[2]reach]engine.Taps{} // blocks share lists
+	for _, r := range w.strips(rows, w.rows, max(1, most/cols)) {
 		for _, c := range across {
+			taps, ok := lists[[2]reach{r.reach, c.reach}]
+			if !ok {
+				taps = g.tapsOf(p, r.reach, c.reach)
+				lists[[2]reach{r.reach, c.reach}] = taps
+			}
 			p.blocks = append(p.blocks, pixelBlock{
 				x:     p.first + (2*r.first+r.lo-w.padding)*p.row + (2*c.first+c.lo-w.padding)*g.images,
-				first: r.first*cols + c.first, rows: r.n, n: c.n, taps: g.tapsOf(p, r, c),
+				first: r.first*cols + c.first, rows: r.n, cols: c.n, taps: taps,
 			})
 		}
 	}
 	return p
 }
 
-// span is n pooled rows or columns from first on. Of a kernel there, only rows or columns [lo, hi) reach the image or
-// the pixel of its border.
-type span struct{ first, n, lo, hi int }
+// strip is n pooled rows or columns from first on, whose kernels have the same reach.
+type strip struct {
+	first, n int
+	reach
+}
 
-// spans divides n pooled rows or columns of an image of size rows or columns into spans of at most so many.
-func (w *window) spans(n, size, most int) (all []span) {
+// reach is the rows or columns [lo, hi) of a kernel that reach the image or its border of one pixel.
+type reach struct{ lo, hi int }
+
+// strips divides n pooled rows or columns, of an image of size rows or columns, into strips of at most most.
+func (w *window) strips(n, size, most int) (all []strip) {
 	for i := range n {
-		s := span{i, 1, max(0, w.padding-1-2*i), min(w.kernel, size+w.padding-2*i)}
-		if last := len(all) - 1; i > 0 && all[last].lo == s.lo && all[last].hi == s.hi && all[last].n < most {
+		r := reach{max(0, w.padding-1-2*i), min(w.kernel, size+w.padding-2*i)}
+		if last := len(all) - 1; last >= 0 && all[last].reach == r && all[last].n < most {
 			all[last].n++
 		} else {
-			all = append(all, s)
+			all = append(all, strip{i, 1, r})
 		}
 	}
 	return all
 }
 
 // tapsOf lists the taps in some rows and columns of a kernel.
-func (g *groupPool) tapsOf(p *poolPlan, rows, cols span) (taps engine.Taps) {
+func (g *groupPool) tapsOf(p *poolPlan, rows, cols reach) (taps engine.Taps) {
 	for k := range p.taps() {
 		c, u, v := k/p.kernel/p.kernel, k/p.kernel%p.kernel, k%p.kernel
 		if u >= rows.lo && u < rows.hi && v >= cols.lo && v < cols.hi {
@@ -249,7 +259,7 @@ func (g *groupPool) pool(t *engine.Worker, s *poolScratch, y engine.Matrix, whic
 		a.Numbers = s.numbers
 	}
 	for _, b := range p.blocks {
-		a.X, a.Taps, a.Rows, a.N = s.framed[b.x:], b.taps, b.rows, b.n
+		a.X, a.Taps, a.Rows, a.N = s.framed[b.x:], b.taps, b.rows, b.cols
 		for k, c := range g.starts[:len(g.starts)-1] {
 			a.Weights, a.Bias, a.Bad = g.weights[k*g.channels*g.taps():], g.bias[c:], s.bad[c*n:]
 			a.First, a.Channels = c*a.Pixels+b.first, g.starts[k+1]-c

@@ -100,8 +100,8 @@ const untouched = 0x55
 
 var convPoolKernel = definition{
 	args: []arg{one(size("images", 9)), few("out", 5, 1, 1, 2, 3, 4, 6, 7, 8, 16), few("rows", 2, 1, 1, 2, 3),
-		few("n", 3, 1, 1, 2, 4, 7), one(size("taps", 10)), few("places", 20, 1, 1, 9), few("first", 0, 0, 1, 2, 3, 5), flagArg("numbers"),
-		offsetArg, dataArg, seedArg},
+		few("n", 3, 1, 1, 2, 4, 7), one(size("taps", 10)), few("places", 20, 1, 1, 9),
+		few("first", 0, 0, 1, 2, 3, 5), flagArg("numbers"), offsetArg, dataArg, seedArg},
 	make: convPool,
 }
 
@@ -188,7 +188,7 @@ func (p *pooling) run(e *engine.Engine, mem *memory) {
 // pool pools images from i0 on and channels of them from o0 on, in memory that ends at guard pages.
 func (p *pooling) pool(e *engine.Engine, mem *memory, i0, o0, channels int) {
 	images, most, _ := e.ConvPoolSizes()
-	end := (p.rows-1)*p.cols + p.n // of the block
+	end := (p.rows-1)*p.cols + p.n // pixels from the first of the block to behind its last
 	pixels := p.first + end + 1    // of a channel: one more, which must keep its value
 	last := (channels-1)*pixels + p.first + end
 	var regions []*region
@@ -232,20 +232,21 @@ func (p *pooling) pool(e *engine.Engine, mem *memory, i0, o0, channels int) {
 	}
 	onWorker(func(w *engine.Worker) { w.ConvPool(&a) })(e)
 	for j, v := range a.Y {
-		i, o, q := i0+j%images, o0+j/images/pixels, j/images%pixels-p.first
+		at := j / images
+		i, o, q := i0+j%images, o0+at/pixels, at%pixels-p.first
+		number := float32(math.Float32bits(numbers[at/4*images+j%images]) >> (at % 4 * 8) & 0xff)
 		if q < 0 || q >= end || q%p.cols >= p.n {
-			if v != untouched {
+			if v != untouched || number != 0 {
 				panic("ConvPool wrote pixels beside the block")
 			}
 		} else if i < p.x.Rows && o < p.weights.Rows {
-			at := (o*p.rows+q/p.cols)*p.n + q%p.cols
-			p.y.Set(i, at, v)
+			to := (o*p.rows+q/p.cols)*p.n + q%p.cols
+			p.y.Set(i, to, v)
 			extra := bad[(o-o0)*images+j%images]
 			if p.numbers {
-				p := j / images
-				extra = float32(math.Float32bits(numbers[p/4*images+j%images]) >> (p % 4 * 8) & 0xff)
+				extra = number
 			}
-			p.more.Set(i, at, extra)
+			p.more.Set(i, to, extra)
 		}
 	}
 }
