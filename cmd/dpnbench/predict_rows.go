@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -138,14 +139,9 @@ func likely(p []float32, predicted, n int) []int {
 	for y := range all {
 		all[y] = y
 	}
-	slices.SortFunc(all, func(a, b int) int {
-		switch {
-		case a == b:
-			return 0
-		case a == predicted || b != predicted && (p[a] > p[b] || p[a] == p[b] && a < b):
-			return -1
-		}
-		return 1
+	sort.Slice(all, func(i, j int) bool {
+		a, b := all[i], all[j]
+		return b != predicted && (a == predicted || p[a] > p[b] || p[a] == p[b] && a < b)
 	})
 	return all[:n]
 }

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
+	"sort"
 
 	"dpnbench/engine/num"
 )
@@ -57,7 +57,10 @@ func (p *part) draw(share float64, seed uint64) []bool {
 	}
 	taken := make([]bool, p.size())
 	for _, members := range byClass {
-		slices.SortFunc(members, func(a, b int) int { return cmp.Or(cmp.Compare(keys[a], keys[b]), a-b) })
+		sort.Slice(members, func(i, j int) bool {
+			a, b := members[i], members[j]
+			return keys[a] < keys[b] || keys[a] == keys[b] && a < b
+		})
 		for _, i := range members[:int(math.Round(share*float64(len(members))))] {
 			taken[i] = true
 		}

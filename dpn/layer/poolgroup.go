@@ -40,7 +40,8 @@ type poolPlan struct {
 
 // pixelBlock is a block of rows x cols pooled pixels whose kernels reach equally far beyond the image.
 type pixelBlock struct {
-	x, first, rows, cols int // x is where their first tap lies, first the number of the first pixel
+	x, first, rows, cols int      // x is where their first tap lies, first the number of the first pixel
+	reach                [2]reach // in rows and columns
 	taps                 engine.Taps
 }
 
@@ -97,17 +98,13 @@ func (g *groupPool) newPlan(e *engine.Engine, w window) *poolPlan {
 	p.first = border * (p.row + g.images)
 	most := e.CallBudget(8 * g.images * g.channels * w.taps())
 	rows, cols := w.pooled()
-	across, lists := w.strips(cols, w.cols, most), map[[2]reach]engine.Taps{} // blocks share lists
+	across := w.strips(cols, w.cols, most)
 	for _, r := range w.strips(rows, w.rows, max(1, most/cols)) {
 		for _, c := range across {
-			taps, ok := lists[[2]reach{r.reach, c.reach}]
-			if !ok {
-				taps = g.tapsOf(p, r.reach, c.reach)
-				lists[[2]reach{r.reach, c.reach}] = taps
-			}
 			p.blocks = append(p.blocks, pixelBlock{
 				x:     p.first + (2*r.first+r.lo-w.padding)*p.row + (2*c.first+c.lo-w.padding)*g.images,
-				first: r.first*cols + c.first, rows: r.n, cols: c.n, taps: taps,
+				first: r.first*cols + c.first, rows: r.n, cols: c.n,
+				reach: [2]reach{r.reach, c.reach}, taps: g.tapsOf(p, r.reach, c.reach),
 			})
 		}
 	}
@@ -136,8 +133,13 @@ func (w *window) strips(n, size, most int) (all []strip) {
 	return all
 }
 
-// tapsOf lists the taps in some rows and columns of a kernel.
+// tapsOf lists the taps in some rows and columns of a kernel. Blocks with the same ones share the list.
 func (g *groupPool) tapsOf(p *poolPlan, rows, cols reach) (taps engine.Taps) {
+	for _, b := range p.blocks {
+		if b.reach == [2]reach{rows, cols} {
+			return b.taps
+		}
+	}
 	for k := range p.taps() {
 		c, u, v := k/p.kernel/p.kernel, k/p.kernel%p.kernel, k%p.kernel
 		if u >= rows.lo && u < rows.hi && v >= cols.lo && v < cols.hi {

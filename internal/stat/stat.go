@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
 )
 
 // Median returns the median of x, the mean of the two middle elements for an even number; NaN if x
@@ -51,7 +52,7 @@ func ranked(x []float64) []float64 {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
+	sort.Slice(order, func(i, j int) bool { return cmp.Less(x[order[i]], x[order[j]]) })
 	ranks := make([]float64, len(x))
 	for from := 0; from < len(order); {
 		to := from + 1
