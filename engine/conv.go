@@ -393,8 +393,9 @@ func (e *Engine) ConvPoolChannels(left int) int {
 // ConvPool convolves and pools a block of pixels of a group of images. It is one call, which cannot be preempted.
 func (w *Worker) ConvPool(a *ConvPool) {
 	kern, images, channels := w.e.kern, w.e.kern.convImages, a.Channels
-	if channels != kern.convChannels && channels != kern.convFewer || min(channels, a.N, a.Rows, len(a.Taps.list)) < 1 ||
-		min(a.Row, a.First, a.Pixels, a.Cols) < 0 || a.Row > len(a.X) || max(a.N, a.First, a.Pixels) > len(a.Y) ||
+	if channels != kern.convChannels && channels != kern.convFewer ||
+		min(channels, a.N, a.Rows, len(a.Taps.list)) < 1 || min(a.Row, a.First, a.Pixels, a.Cols) < 0 ||
+		a.Row > len(a.X) || max(a.N, a.First, a.Pixels) > len(a.Y) ||
 		a.Rows > 1 && (a.Cols < a.N || a.Rows-1 > len(a.Y)/a.Cols || a.Row > 0 && a.Rows-1 > len(a.X)/a.Row) {
 		panic(fmt.Sprintf("engine: Worker.ConvPool: %d x %d pixels from %d on of %d, %d from row to row, %d taps, "+
 			"rows of %d, %d channels", a.Rows, a.N, a.First, a.Pixels, a.Cols, len(a.Taps.list)/2, a.Row, channels))
