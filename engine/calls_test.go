@@ -229,7 +229,8 @@ func testConvPoolRefused(t *testing.T, e *Engine, channels int) {
 		"rows only": func(a *ConvPool) { a.Rows, a.Cols = math.MaxInt/2, 0 },
 		"row of 0":  func(a *ConvPool) { a.Rows, a.Row = math.MaxInt/2, 0 },
 		"far down":  func(a *ConvPool) { a.Rows, a.Cols, a.Y = 1<<20, 2, make([]float32, 1<<22) },
-		"one below": func(a *ConvPool) { a.Cols = 1 },
+		"one below": func(a *ConvPool) { a.Cols = 1 },   // pixels of two rows at a place
+		"one after": func(a *ConvPool) { a.Pixels = 4 }, // of two channels
 		"channels":  func(a *ConvPool) { a.Channels = 0 },
 		"1 channel": func(a *ConvPool) { a.Channels = 1 },
 		"5 channels": func(a *ConvPool) {
@@ -251,8 +252,8 @@ func testConvPoolRefused(t *testing.T, e *Engine, channels int) {
 		}
 	}
 	a := full()
-	a.Row, a.Rows, a.Cols, a.Pixels = 0, 1000, 2, 0
-	a.Y, a.Numbers = make([]float32, 2002*images), make([]float32, 2002*images)
+	a.Row, a.Rows, a.Cols, a.Pixels = 0, 1000, 2, 2000
+	a.Y, a.Numbers = make([]float32, 2002*channels*images), make([]float32, 2002*channels*images)
 	if v := call(a); v != "" {
 		t.Errorf("%v, %d channels, 1000 times the same row of X: %s", e.Tier(), channels, v)
 	}

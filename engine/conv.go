@@ -347,15 +347,15 @@ func (w *Worker) PoolBackward(l PatchLists, dy []float32, which []byte, p *PoolP
 //
 //	z[u, v] = fma(Weights[weight+o], X[at+(2*h+u)*Row+(2*q+v)*images+i], ...), from Bias[o]
 //
-// With p = First+o*Pixels+h*Cols+q, it becomes Y[p*images+i]. Its number (see NoPixel) is added to the bits of
-// Numbers[p/4*images+i] as byte p%4, which was 0. If Numbers is empty, 0 times each z is added to Bad[o*images+i],
-// so that it becomes NaN if one of them is infinite or NaN.
+// It becomes Y[p*images+i], with p = First+o*Pixels+h*Cols+q, which no other pixel has. Its number (see NoPixel) is
+// added to the bits of Numbers[p/4*images+i] as byte p%4, which was 0. If Numbers is empty, 0 times each z is added to
+// Bad[o*images+i], so that it becomes NaN if one of them is infinite or NaN.
 type ConvPool struct {
 	Y, Numbers, Bad  []float32
 	X, Weights, Bias []float32
 	Taps             Taps
 	Row              int // floats
-	First, Pixels    int
+	First, Pixels    int // Pixels: from an output channel of Y to the next
 	Rows, N, Cols    int // Cols: pooled pixels from a row of Y to the next, at least N
 	Channels         int // see Engine.ConvPoolChannels
 }
@@ -396,7 +396,8 @@ func (w *Worker) ConvPool(a *ConvPool) {
 	if channels != kern.convChannels && channels != kern.convFewer ||
 		min(channels, a.N, a.Rows, len(a.Taps.list)) < 1 || min(a.Row, a.First, a.Pixels, a.Cols) < 0 ||
 		a.Row > len(a.X) || max(a.N, a.First, a.Pixels) > len(a.Y) ||
-		a.Rows > 1 && (a.Cols < a.N || a.Rows-1 > len(a.Y)/a.Cols || a.Row > 0 && a.Rows-1 > len(a.X)/a.Row) {
+		a.Rows > 1 && (a.Cols < a.N || a.Rows-1 > len(a.Y)/a.Cols || a.Row > 0 && a.Rows-1 > len(a.X)/a.Row) ||
+		(a.Rows-1)*a.Cols+a.N > a.Pixels {
 		panic(fmt.Sprintf("engine: Worker.ConvPool: %d x %d pixels from %d on of %d, %d from row to row, %d taps, "+
 			"rows of %d, %d channels", a.Rows, a.N, a.First, a.Pixels, a.Cols, len(a.Taps.list)/2, a.Row, channels))
 	}

@@ -73,19 +73,19 @@ next: \
 
 // CONV_NEXT advances to the next pooled pixel, by w bytes, or to the first of the next row. Changes BX and CX.
 #define CONV_NEXT(w, pixel) \
-	ADDQ  $w, SI                 \
-	ADDQ  $w, R12                \
-	INCQ  R8                     \
-	DECQ  R15                    \
-	JNE   pixel                  \
-	MOVQ  ConvPool_N(AX), R15    \
-	ADDQ  ConvPool_Cols(AX), R8  \
-	SUBQ  R15, R8                \
-	MOVQ  ConvPool_Row(AX), CX   \
-	SHLQ  $3, CX                 \ // two rows of pixels
+	ADDQ   $w, SI                \
+	ADDQ   $w, R12               \
+	INCQ   R8                    \
+	DECQ   R15                   \
+	JNE    pixel                 \
+	MOVQ   ConvPool_N(AX), R15   \
+	ADDQ   ConvPool_Cols(AX), R8 \
+	SUBQ   R15, R8               \
+	MOVQ   ConvPool_Row(AX), CX  \
+	SHLQ   $3, CX                \ // two rows of pixels
 	IMUL3Q $w, R15, BX           \
-	SUBQ  BX, CX                 \
-	ADDQ  CX, SI                 \
-	ADDQ  CX, R12                \
-	DECQ  rows-8(SP)             \
-	JNE   pixel
+	SUBQ   BX, CX                \
+	ADDQ   CX, SI                \
+	ADDQ   CX, R12               \
+	DECQ   rows-8(SP)            \
+	JNE    pixel

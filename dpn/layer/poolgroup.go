@@ -120,11 +120,11 @@ type strip struct {
 // reach is the rows or columns [lo, hi) of a kernel that reach the image or its border of one pixel.
 type reach struct{ lo, hi int }
 
-// strips divides n pooled rows or columns, of an image of size rows or columns, into strips of at most most.
-func (w *window) strips(n, size, most int) (all []strip) {
+// strips divides n pooled rows or columns, of an image of size rows or columns, into strips no wider than limit.
+func (w *window) strips(n, size, limit int) (all []strip) {
 	for i := range n {
 		r := reach{max(0, w.padding-1-2*i), min(w.kernel, size+w.padding-2*i)}
-		if last := len(all) - 1; last >= 0 && all[last].reach == r && all[last].n < most {
+		if last := len(all) - 1; last >= 0 && all[last].reach == r && all[last].n < limit {
 			all[last].n++
 		} else {
 			all = append(all, strip{i, 1, r})
