@@ -19,7 +19,7 @@ import (
 	"dpnbench/internal/parallel"
 )
 
-// Drawing figures would take most of the time, also of processes that tests start.
+// Figures of full resolution would take most of the time of these tests and of the processes that they start.
 func init() { axes.DPI = 25 }
 
 // dpnbench runs a command line and returns what it printed and its status.
