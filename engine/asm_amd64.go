@@ -294,17 +294,17 @@ func spreadPatchesAVX2(b, r []float32, at []int32, w []float32, ws, stride int)
 func convPoolAVX2(args *ConvPool)
 
 // poolBackwardAVX2 is poolBackwardGeneric with AVX2 from eight elements on.
-func poolBackwardAVX2(at []int32, v, dy []float32, which []byte, p *PoolPlaces) (n int) {
+func poolBackwardAVX2(at []int32, v, sums, dy []float32, which []byte, p *PoolPlaces) (n int) {
 	if len(dy) < 8 {
-		return poolBackwardGeneric(at, v, dy, which, p)
+		return poolBackwardGeneric(at, v, sums, dy, which, p)
 	}
-	return poolBackwardEightsAVX2(at, v, dy, which, p)
+	return poolBackwardEightsAVX2(at, v, sums, dy, which, p)
 }
 
 // poolBackwardEightsAVX2 is poolBackwardAVX2 for at least eight elements.
 //
 //go:noescape
-func poolBackwardEightsAVX2(at []int32, v, dy []float32, which []byte, p *PoolPlaces) (n int)
+func poolBackwardEightsAVX2(at []int32, v, sums, dy []float32, which []byte, p *PoolPlaces) (n int)
 
 // compress has, for every set of eight lanes, their numbers, rising.
 var compress = func() (table [256][8]byte) {

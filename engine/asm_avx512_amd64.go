@@ -236,4 +236,4 @@ func convPoolAVX512(args *ConvPool)
 // poolBackwardAVX512 is poolBackwardGeneric with AVX-512.
 //
 //go:noescape
-func poolBackwardAVX512(at []int32, v, dy []float32, which []byte, p *PoolPlaces) (n int)
+func poolBackwardAVX512(at []int32, v, sums, dy []float32, which []byte, p *PoolPlaces) (n int)

@@ -217,16 +217,20 @@ end:
 // ---------------------------------------------------------------------------------
 // Pooling
 
-// POOL_SELECT loads eight elements of the gradient, and their places, and sets a bit of AX for each that is not 0 and
-// has a pixel.
+// POOL_SELECT loads eight elements of the gradient, and their places. It adds those that have a pixel and are not left
+// out to the sums, and sets a bit of AX for each of them that is not 0.
 #define POOL_SELECT \
-	VPMOVZXBD (R11)(R13*1), Y1    \
-	VMOVUPS   (R10)(R13*4), Y0    \
-	VPERMD    Y7, Y1, Y4          \
-	VPADDD    (R9)(R13*4), Y4, Y4 \
-	VPCMPGTD  Y1, Y8, Y2          \
-	VCMPPS    $4, Y15, Y0, Y3     \
-	VPAND     Y3, Y2, Y2          \
+	VPMOVZXBD (R11)(R13*1), Y1     \
+	VMOVUPS   (R10)(R13*4), Y0     \
+	VPERMD    Y7, Y1, Y4           \
+	VPADDD    (R9)(R13*4), Y4, Y4  \
+	VPCMPGTD  Y1, Y8, Y2           \
+	VPANDN    Y2, Y9, Y2           \
+	VBLENDVPS Y2, Y0, Y10, Y5      \
+	VADDPS    (R12)(R13*4), Y5, Y5 \
+	VMOVUPS   Y5, (R12)(R13*4)     \
+	VCMPPS    $4, Y15, Y0, Y3      \
+	VPAND     Y3, Y2, Y2           \
 	VMOVMSKPS Y2, AX
 
 // POOL_LIST appends those that AX names to the lists.
@@ -239,26 +243,30 @@ end:
 	POPCNTL   AX, AX          \
 	ADDQ      AX, DX
 
-// func poolBackwardEightsAVX2(at []int32, v, dy []float32, which []byte, p *PoolPlaces) (n int)
+// func poolBackwardEightsAVX2(at []int32, v, sums, dy []float32, which []byte, p *PoolPlaces) (n int)
 //
-// The last eight elements are read together, even where some of them are in the lists already.
+// The last eight elements are read together; those that were taken already are left out.
 //
-// R10 dy, R11 which, R9 places of the blocks, R13 current element, CX last index at which eight elements begin
+// R12 sums, R10 dy, R11 which, R9 places of the blocks, R13 current element, CX last index at which eight begin
 // DI at, SI v, DX their length so far   R15 compress table
 // Y0 gradient, Y1 numbers of the pixels, Y4 places   Y7 places of the pixels of a block   Y8 NoPixel   Y15 0
-TEXT ·poolBackwardEightsAVX2(SB), NOSPLIT, $0-112
+// Y9 elements that are left out   Y10 -0
+TEXT ·poolBackwardEightsAVX2(SB), NOSPLIT, $0-136
 	MOVQ at_base+0(FP), DI
 	MOVQ v_base+24(FP), SI
-	MOVQ dy_base+48(FP), R10
-	MOVQ dy_len+56(FP), CX
-	MOVQ which_base+72(FP), R11
-	MOVQ p+96(FP), AX
+	MOVQ sums_base+48(FP), R12
+	MOVQ dy_base+72(FP), R10
+	MOVQ dy_len+80(FP), CX
+	MOVQ which_base+96(FP), R11
+	MOVQ p+120(FP), AX
 	MOVQ PoolPlaces_first+0(AX), R9
 	VMOVDQU PoolPlaces_pixels(AX), Y7
 	VPCMPEQD Y8, Y8, Y8
 	VPSRLD $31, Y8, Y8
 	VPSLLD $2, Y8, Y8
 	VXORPS Y15, Y15, Y15
+	VXORPS Y9, Y9, Y9
+	VPSLLD $29, Y8, Y10
 	LEAQ ·compress(SB), R15
 	XORQ DX, DX
 	XORQ R13, R13
@@ -270,12 +278,13 @@ eight:
 	CMPQ R13, CX
 	JLT eight
 	XCHGQ R13, CX
-	SUBQ R13, CX             // the first that is not yet in the lists
+	SUBQ CX, R13
+	LEAQ ·tailMasks+32(SB), AX
+	VMOVUPS (AX)(R13*4), Y9  // those that were taken already
+	ADDQ CX, R13
 	POOL_SELECT
-	SHRL CX, AX
-	SHLL CX, AX
 	POOL_LIST
-	MOVQ DX, n+104(FP)
+	MOVQ DX, n+128(FP)
 	VZEROUPPER
 	RET
 

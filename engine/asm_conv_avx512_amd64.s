@@ -201,18 +201,19 @@ end:
 // ---------------------------------------------------------------------------------
 // Pooling
 
-// func poolBackwardAVX512(at []int32, v, dy []float32, which []byte, p *PoolPlaces) (n int)
+// func poolBackwardAVX512(at []int32, v, sums, dy []float32, which []byte, p *PoolPlaces) (n int)
 //
-// R10 dy, R11 which, R9 places of the blocks, R13 current element, CX elements left
+// R12 sums, R10 dy, R11 which, R9 places of the blocks, R13 current element, CX elements left
 // DI at, SI v, DX their length so far
 // Z0 gradient, Z1 numbers of the pixels, Z2 places   Z7 places of the pixels of a block   Z8 bits of no pixel
-TEXT ·poolBackwardAVX512(SB), NOSPLIT, $0-112
+TEXT ·poolBackwardAVX512(SB), NOSPLIT, $0-136
 	MOVQ at_base+0(FP), DI
 	MOVQ v_base+24(FP), SI
-	MOVQ dy_base+48(FP), R10
-	MOVQ dy_len+56(FP), R8
-	MOVQ which_base+72(FP), R11
-	MOVQ p+96(FP), AX
+	MOVQ sums_base+48(FP), R12
+	MOVQ dy_base+72(FP), R10
+	MOVQ dy_len+80(FP), R8
+	MOVQ which_base+96(FP), R11
+	MOVQ p+120(FP), AX
 	MOVQ PoolPlaces_first+0(AX), R9
 	VMOVDQU PoolPlaces_pixels(AX), Y7
 	MOVL $~3, AX
@@ -229,9 +230,12 @@ sixteen:
 	VMOVDQU32.Z (R9)(R13*4), K1, Z2
 	VPERMD Z7, Z1, Z3
 	VPADDD Z3, Z2, Z2
+	VPTESTNMD Z8, Z1, K1, K2
+	VMOVUPS.Z (R12)(R13*4), K2, Z4
+	VADDPS Z0, Z4, Z4
+	VMOVUPS Z4, K2, (R12)(R13*4)
 	VPADDD Z0, Z0, Z4        // without the sign
-	VPTESTMD Z4, Z4, K1, K2
-	VPTESTNMD Z8, Z1, K2, K2
+	VPTESTMD Z4, Z4, K2, K2
 	VPCOMPRESSD.Z Z2, K2, Z2
 	VCOMPRESSPS.Z Z0, K2, Z0
 	VMOVDQU32 Z2, (DI)(DX*4)
@@ -250,7 +254,7 @@ next:
 	DECL AX                  // the rest
 	TESTQ CX, CX
 	JGT  sixteen
-	MOVQ DX, n+104(FP)
+	MOVQ DX, n+128(FP)
 	VZEROUPPER
 	RET
 

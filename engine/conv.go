@@ -324,10 +324,13 @@ func NewPoolPlaces(rows, cols, right, down int) *PoolPlaces {
 }
 
 // PoolBackward passes the gradients dy of pooled pixels, image after image, to the pixels that they selected (which,
-// see NoPixel): it sets the list of each image to those that are not 0, in their order, at the places of the pixels.
-// Lists that were made together with some of l, and are not in l, are then undefined.
-func (w *Worker) PoolBackward(l PatchLists, dy []float32, which []byte, p *PoolPlaces) {
+// see NoPixel): it sets the list of each image to those that are not 0, in their order, at the places of the pixels,
+// and adds all that have a pixel to sums, which is as long as dy and shares no memory with it. Lists that were made
+// together with some of l, and are not in l, are then undefined.
+func (w *Worker) PoolBackward(l PatchLists, sums, dy []float32, which []byte, p *PoolPlaces) {
 	n := len(p.first)
+	length("Worker.PoolBackward", "sums", len(sums), len(dy))
+	apart("Worker.PoolBackward", "sums", sums, "dy", dy)
 	length("Worker.PoolBackward", "dy", len(dy), len(l.lists)*n)
 	length("Worker.PoolBackward", "which", len(which), len(dy))
 	if p.most >= l.places {
@@ -337,7 +340,8 @@ func (w *Worker) PoolBackward(l PatchLists, dy []float32, which []byte, p *PoolP
 	at := l.first * l.room
 	for k := range l.lists {
 		begin, end := at, at+l.room
-		at += w.e.kern.table.poolBackward(l.at[at:end], l.v[at:end], dy[k*n:(k+1)*n], which[k*n:(k+1)*n], p)
+		lo, hi := k*n, (k+1)*n
+		at += w.e.kern.table.poolBackward(l.at[at:end], l.v[at:end], sums[lo:hi], dy[lo:hi], which[lo:hi], p)
 		l.lists[k] = patchList{begin, at}
 	}
 }

@@ -60,7 +60,7 @@ func TestPatchesOutside(t *testing.T) {
 						defer func() { refused = recover() != nil }()
 						l := NewPatchLists(1, make([]int32, n), make([]float32, n), c.places)
 						dy, which := make([]float32, c.blocks), make([]byte, c.blocks)
-						w.PoolBackward(l, dy, which, NewPoolPlaces(c.blocks, 1, 1, 3))
+						w.PoolBackward(l, make([]float32, c.blocks), dy, which, NewPoolPlaces(c.blocks, 1, 1, 3))
 						return false
 					}()
 					if refused == c.fine {
@@ -102,7 +102,8 @@ func TestPoolPlaces(t *testing.T) {
 	}
 }
 
-// TestPoolBackwardSpecial checks which gradients are listed: no zeros, and none for NoPixel and the numbers above.
+// TestPoolBackwardSpecial checks which gradients are listed: no zeros, and none for NoPixel and the numbers above; and
+// which are added: zeros, too.
 func TestPoolBackwardSpecial(t *testing.T) {
 	values := []float32{0, float32(math.Copysign(0, -1)), 1, -1, math.SmallestNonzeroFloat32, float32(math.NaN()),
 		float32(math.Inf(-1))}
@@ -110,23 +111,30 @@ func TestPoolBackwardSpecial(t *testing.T) {
 	for _, tier := range Available() {
 		e := newTestEngine(t, WithTier(tier), WithThreads(1))
 		for n := 1; n <= 80; n++ {
-			dy, which := make([]float32, n), make([]byte, n)
+			dy, which, sums := make([]float32, n), make([]byte, n), make([]float32, n)
 			var at []int32
-			var v []float32
+			var v, want []float32
 			for i := range n {
 				dy[i], which[i] = values[(i+n)%len(values)], numbers[i/len(values)%len(numbers)]
-				if g, k := dy[i], int32(which[i]); g != 0 && k < NoPixel {
+				sums[i] = values[i/2%len(values)]
+				want = append(want, sums[i])
+				g, k := dy[i], int32(which[i])
+				if k < NoPixel {
+					want[i] += g
+				}
+				if g != 0 && k < NoPixel {
 					v, at = append(v, g), append(at, int32(2*i)+k%2+k/2*1000)
 				}
 			}
 			l := NewPatchLists(1, make([]int32, n+PoolSlack), make([]float32, n+PoolSlack), 2000)
 			places := NewPoolPlaces(1, n, 1, 1000)
-			e.Parallel(1, 0, 0, func(w *Worker, _, _ int) { w.PoolBackward(l, dy, which, places) })
+			e.Parallel(1, 0, 0, func(w *Worker, _, _ int) { w.PoolBackward(l, sums, dy, which, places) })
 			gotAt, gotV := l.list(0)
 			if !slices.Equal(gotAt, at) {
 				t.Fatalf("%v, %d gradients: places %v, expected %v", tier, n, gotAt, at)
 			}
 			equalBits(t, fmt.Sprintf("%v, %d gradients", tier, n), gotV, v)
+			equalBits(t, fmt.Sprintf("%v, sums of %d gradients", tier, n), sums, want)
 		}
 	}
 }
@@ -137,13 +145,14 @@ func TestPoolBackwardRefused(t *testing.T) {
 	for _, tier := range Available() {
 		e := newTestEngine(t, WithTier(tier), WithThreads(1))
 		for _, c := range []struct {
-			dy, which, room int
+			sums, dy, which int // beside lists * n
+			room            int
 			fine            bool
 		}{
-			{lists * n, lists * n, n + PoolSlack, true}, {lists * n, lists * n, n + PoolSlack - 1, false},
-			{lists*n - 1, lists * n, n + PoolSlack, false}, {lists * n, lists*n - 1, n + PoolSlack, false},
-			{lists*n + 1, lists * n, n + PoolSlack, false}, {lists*n - 1, lists*n - 1, n + PoolSlack, false},
-			{lists*n + 1, lists*n + 1, n + PoolSlack, false},
+			{0, 0, 0, n + PoolSlack, true}, {0, 0, 0, n + PoolSlack - 1, false},
+			{0, -1, 0, n + PoolSlack, false}, {0, 0, -1, n + PoolSlack, false}, {-1, 0, 0, n + PoolSlack, false},
+			{0, 1, 0, n + PoolSlack, false}, {1, 0, 0, n + PoolSlack, false}, {-1, -1, -1, n + PoolSlack, false},
+			{1, 1, 1, n + PoolSlack, false},
 		} {
 			l := NewPatchLists(lists, make([]int32, lists*c.room), make([]float32, lists*c.room), 100)
 			message := ""
@@ -154,7 +163,8 @@ func TestPoolBackwardRefused(t *testing.T) {
 					}
 				}()
 				e.Parallel(1, 0, 0, func(w *Worker, _, _ int) {
-					w.PoolBackward(l, make([]float32, c.dy), make([]byte, c.which), NewPoolPlaces(3, 5, 1, 10))
+					w.PoolBackward(l, make([]float32, lists*n+c.sums), make([]float32, lists*n+c.dy),
+						make([]byte, lists*n+c.which), NewPoolPlaces(3, 5, 1, 10))
 				})
 			}()
 			if (message == "") != c.fine || !c.fine && !strings.HasPrefix(message, "engine: ") {
@@ -185,12 +195,13 @@ func TestListsTogether(t *testing.T) {
 			e.Parallel(1, 0, 0, func(worker *Worker, _, _ int) {
 				for range 2 {
 					together := all.Slice(1, 3)
-					worker.PoolBackward(together, dy, which, p)
+					sums, want := make([]float32, len(dy)), make([]float32, len(dy))
+					worker.PoolBackward(together, sums, dy, which, p)
 					together.PrefetchToWrite()
 					for k := range 2 {
 						single := NewPatchLists(1, make([]int32, room), make([]float32, room), 1000)
 						lo, hi := k*rows*w, (k+1)*rows*w
-						worker.PoolBackward(single, dy[lo:hi], which[lo:hi], p)
+						worker.PoolBackward(single, want[lo:hi], dy[lo:hi], which[lo:hi], p)
 						gotAt, gotV := together.list(k)
 						wantAt, wantV := single.list(0)
 						if !slices.Equal(gotAt, wantAt) || !slices.Equal(gotV, wantV) {
@@ -198,6 +209,7 @@ func TestListsTogether(t *testing.T) {
 								wantAt, wantV)
 						}
 					}
+					equalBits(t, fmt.Sprintf("%v, sums of %d pixels", tier, w), sums, want)
 				}
 			})
 			for i := range at {

@@ -6,16 +6,19 @@ import (
 	"dpnbench/engine/num"
 )
 
-// poolBackwardGeneric lists the nonzero elements of dy, without those for NoPixel: the value v and the place at. It
-// returns how many it listed. which and the blocks of p are as many as dy; at and v have room for PoolSlack more, which
-// may be written.
-func poolBackwardGeneric(at []int32, v, dy []float32, which []byte, p *PoolPlaces) (n int) {
+// poolBackwardGeneric adds the elements of dy, without those for NoPixel, to sums. It lists those of them that are not
+// 0, the value v and the place at, and returns how many it listed. sums, which and the blocks of p are as many as dy;
+// at and v have room for PoolSlack more, which may be written.
+func poolBackwardGeneric(at []int32, v, sums, dy []float32, which []byte, p *PoolPlaces) (n int) {
 	for i, g := range dy {
 		k := which[i]
 		at[n], v[n] = p.first[i]+p.pixels[k&7], g
-		// Without a branch, which would be mispredicted.
-		bits := math.Float32bits(g) << 1
-		n += int((bits | -bits) & (uint32(k>>2) - 1) >> 31)
+		// Without branches, which would be mispredicted.
+		pixel := uint32(int32(uint32(k>>2)-1) >> 31) // all bits, or none
+		bits := math.Float32bits(g)&pixel | 1<<31&^pixel
+		sums[i] += math.Float32frombits(bits) // -0 changes nothing
+		bits <<= 1
+		n += int((bits | -bits) >> 31)
 	}
 	return n
 }

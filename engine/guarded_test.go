@@ -38,7 +38,7 @@ func guarded(t *testing.T, n int) []float32 {
 // TestPooledPixelsGuarded checks that the way back through pooling reads gradients, numbers of pixels and places only
 // within their slices, and that all tiers have the same results.
 func TestPooledPixelsGuarded(t *testing.T) {
-	floats, memory, words := guarded(t, 100), guarded(t, 100), guarded(t, 100)
+	floats, added, memory, words := guarded(t, 100), guarded(t, 100), guarded(t, 100), guarded(t, 100)
 	all := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(memory))), 4*len(memory))
 	places := unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(words))), len(words))
 	for n := 1; n <= 100; n++ {
@@ -49,26 +49,29 @@ func TestPooledPixelsGuarded(t *testing.T) {
 			numbers[i] = byte(random.Intn(NoPixel + 1))
 		}
 		var wantAt []int32
-		var want []float32
+		var want, wantSums []float32
 		for _, tier := range Available() {
 			e := newTestEngine(t, WithTier(tier), WithThreads(1))
 			for _, end := range []bool{false, true} {
-				dy, which, first := floats[:n], all[:n], places[:n]
+				dy, sums, which, first := floats[:n], added[:n], all[:n], places[:n]
 				if end {
-					dy, which, first = floats[len(floats)-n:], all[len(all)-n:], places[len(places)-n:]
+					dy, sums = floats[len(floats)-n:], added[len(added)-n:]
+					which, first = all[len(all)-n:], places[len(places)-n:]
 				}
+				clear(sums)
 				copy(dy, gradient)
 				copy(which, numbers)
 				copy(first, NewPoolPlaces(1, n, 1, n).first)
 				p.first = first
 				l := NewPatchLists(1, make([]int32, n+PoolSlack), make([]float32, n+PoolSlack), 3*n)
-				e.Parallel(1, 0, 0, func(worker *Worker, _, _ int) { worker.PoolBackward(l, dy, which, p) })
+				e.Parallel(1, 0, 0, func(worker *Worker, _, _ int) { worker.PoolBackward(l, sums, dy, which, p) })
 				gotAt, got := l.list(0)
 				if want == nil {
-					wantAt, want = slices.Clone(gotAt), slices.Clone(got)
+					wantAt, want, wantSums = slices.Clone(gotAt), slices.Clone(got), slices.Clone(sums)
 				}
 				name := fmt.Sprintf("%v, %d gradients, at the end %v", tier, n, end)
 				equalBits(t, name, got, want)
+				equalBits(t, name, sums, wantSums)
 				if !slices.Equal(gotAt, wantAt) {
 					t.Errorf("%s: places %v, expected %v", name, gotAt, wantAt)
 				}

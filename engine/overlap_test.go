@@ -86,6 +86,10 @@ func TestRefusedOperands(t *testing.T) {
 		{"worker, C is B", onWorker(func(w *Worker) { w.MatMul(left, other, left, false) }), "C shares memory with B"},
 		{"worker, transpose in place", onWorker(func(w *Worker) { w.Transpose(left, left) }),
 			"dst shares memory with x"},
+		{"worker, sums are dy", onWorker(func(w *Worker) {
+			l := NewPatchLists(1, make([]int32, 8+PoolSlack), make([]float32, 8+PoolSlack), 99)
+			w.PoolBackward(l, a, a, make([]byte, 8), NewPoolPlaces(2, 4, 1, 9))
+		}), "sums shares memory with dy"},
 		{"worker, transpose", onWorker(func(w *Worker) { w.Transpose(left, right) }), ""},
 		{"no function", func() { e.Parallel(3, 0, 0, nil) }, "f is nil"},
 		{"Add in place", func() { e.Add(a, a, b) }, ""},

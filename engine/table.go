@@ -63,7 +63,7 @@ type table struct {
 	// Convolution and pooling, for the sizes in conv.go.
 	addPatches    func(c []float32, crs, cols int, r, b []float32, at []int32, stride int) `optional:"yes"`
 	spreadPatches func(b, r []float32, at []int32, w []float32, ws, stride int)            `optional:"yes"`
-	poolBackward  func(at []int32, v, dy []float32, which []byte, p *PoolPlaces) (n int)
+	poolBackward  func(at []int32, v, sums, dy []float32, which []byte, p *PoolPlaces) (n int)
 
 	// convPool handles convImages images and convChannels output channels at a time, or convFewer.
 	convImages, convChannels int

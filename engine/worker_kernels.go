@@ -11,9 +11,6 @@ func (w *Worker) Add(dst, x, y []float32) { w.e.kern.add(dst, x, y) }
 // Multiply sets dst[j] = x[j] * y[j].
 func (w *Worker) Multiply(dst, x, y []float32) { w.e.kern.multiply(dst, x, y) }
 
-// ReLUBackward is Engine.ReLUBackward on one thread.
-func (w *Worker) ReLUBackward(dx, y, dy []float32) { w.e.kern.reluBackward(dx, y, dy) }
-
 // Normal is r.Normal(dst): it fills dst with the next normal numbers of r.
 func (w *Worker) Normal(dst []float32, r *num.Rand) { w.e.kern.normal(dst, r) }
 

@@ -171,7 +171,7 @@ func (l *ConvPool) Backward(e *engine.Engine, dx, x, y, dy engine.Matrix) {
 	clear(engine.Grow(&l.db, l.out))
 	// Each piece reads all images. Without dx, it has the lists of one image to itself, of which it uses those of its
 	// channels, so that pieces do not write to the same cache lines.
-	l.run = poolRun{x: x, y: y, dy: dy, dx: dx, pieces: min(e.Threads(), l.out)}
+	l.run = poolRun{x: x, dy: dy, dx: dx, pieces: min(e.Threads(), l.out)}
 	kept := l.run.pieces // images whose lists are kept
 	if dx.Data != nil {
 		kept = most
@@ -211,9 +211,7 @@ func (l *ConvPool) backwardChannels(t *engine.Worker, lo, hi int) {
 	lo, hi = l.out*lo/r.pieces, l.out*hi/r.pieces
 	gradient := engine.View(l.dw, l.out*w.kernel, w.gradientLD()).Slice(lo*w.kernel, hi*w.kernel, 0, w.patchCols())
 	n, numbers := r.dy.Cols/l.out, words(r.dy.Cols)
-	memory := t.Floats(2 * (hi - lo) * n)
-	// Gradients of biases at pooled pixels, of one image and of a group.
-	db, sums := memory[:(hi-lo)*n], memory[(hi-lo)*n:]
+	sums := t.Floats((hi - lo) * n) // gradients of biases at pooled pixels, of a group of images
 	for i := r.first; i < r.end; i++ {
 		at := piece // among the images whose lists are kept
 		if r.dx.Data != nil {
@@ -226,15 +224,12 @@ func (l *ConvPool) backwardChannels(t *engine.Worker, lo, hi int) {
 				l.lists.Slice((at+1)*l.out+lo, (at+1)*l.out+hi).PrefetchToWrite()
 			}
 		}
-		y, dy := r.y.Row(i)[lo*n:hi*n], r.dy.Row(i)[lo*n:hi*n]
-		t.PoolBackward(lists, dy, engine.BytesOf(l.which[i*numbers : (i+1)*numbers])[lo*n:hi*n], l.places)
-		t.AddPatches(gradient, lists, l.images[(i-r.first)*size:(i-r.first+1)*size+panelCols], w.patchStride())
 		if i%sumImages == 0 {
-			t.ReLUBackward(sums, y, dy)
-		} else {
-			t.ReLUBackward(db, y, dy)
-			t.Add(sums, sums, db)
+			clear(sums)
 		}
+		which := engine.BytesOf(l.which[i*numbers : (i+1)*numbers])
+		t.PoolBackward(lists, sums, r.dy.Row(i)[lo*n:hi*n], which[lo*n:hi*n], l.places)
+		t.AddPatches(gradient, lists, l.images[(i-r.first)*size:(i-r.first+1)*size+panelCols], w.patchStride())
 		if i%sumImages == sumImages-1 || i == r.x.Rows-1 {
 			for o := lo; o < hi; o++ {
 				l.db[o] += t.Sum64(sums[(o-lo)*n : (o-lo+1)*n])

@@ -257,7 +257,7 @@ var poolBackwardKernel = definition{
 }
 
 // poolBackward checks the backward pass of pooling of rows x n blocks, with gradients half of which are 0. The outputs
-// are the nonzero gradients, their places and their number.
+// are the nonzero gradients, their places and their number, and the sums.
 func poolBackward(c Case, mem *memory) trial {
 	rows, cols, off := c.get("rows"), c.get("n"), c.get("offset")
 	r := c.rand()
@@ -272,13 +272,14 @@ func poolBackward(c Case, mem *memory) trial {
 	})
 	v := mem.output(1, room, rowMajor, off, fill)
 	places := mem.output(1, n+1, rowMajor, off, fill)
+	sums := mem.output(1, n, rowMajor, off, fill)
 	which := make([]byte, n)
 	for i := range which {
 		which[i] = byte(r.Intn(5))
 	}
 	const right, down = 3, 1000
 	image := reference.Image{Rows: 2 * rows, Cols: 2 * cols}
-	list, at := reference.PoolBackward(image, general(dy).Data, which)
+	list, at, added := reference.PoolBackward(image, general(sums).Data, general(dy).Data, which)
 	var tr trial
 	tr.expectExactly(list...)
 	tr.expectExactly(make([]float64, room-len(list))...)
@@ -287,6 +288,7 @@ func poolBackward(c Case, mem *memory) trial {
 	}
 	tr.expectExactly(make([]float64, n-len(at))...)
 	tr.expectExactly(float64(len(list)))
+	tr.expectExactly(added...)
 	tr.run = func(e *engine.Engine) {
 		ints := make([]int32, room+16)
 		for i := range ints {
@@ -294,7 +296,7 @@ func poolBackward(c Case, mem *memory) trial {
 		}
 		l := engine.NewPatchLists(1, ints[:room], vector(v), (image.Rows-1)*down+(image.Cols-1)*right+1)
 		p := engine.NewPoolPlaces(rows, cols, right, down)
-		onWorker(func(w *engine.Worker) { w.PoolBackward(l, vector(dy), which, p) })(e)
+		onWorker(func(w *engine.Worker) { w.PoolBackward(l, vector(sums), vector(dy), which, p) })(e)
 		m := l.Len()
 		clear(v.Data[m:room])
 		clear(places.Data[:n])

@@ -2,6 +2,7 @@ package reference
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
 )
@@ -105,15 +106,22 @@ func ReLUPool(x []float64, rows, cols int) (y, which []float64) {
 }
 
 // PoolBackward lists the gradients dy of the pooled pixels of an image that are not 0, and the pixels that they belong
-// to. which says from which of four pixels each pooled one came, 4 being none.
-func PoolBackward(im Image, dy []float64, which []byte) (v []float64, at []int) {
+// to. which says from which of four pixels each pooled one came, 4 being none. sums is before plus the gradients that
+// have a pixel.
+func PoolBackward(im Image, before, dy []float64, which []byte) (v []float64, at []int, sums []float64) {
 	w := im.Cols / 2
+	sums = slices.Clone(before)
 	for i, g := range dy {
-		if k := int(which[i]); g != 0 && k < 4 {
+		k := int(which[i])
+		if k >= 4 {
+			continue
+		}
+		sums[i] += g
+		if g != 0 {
 			v, at = append(v, g), append(at, (2*(i/w)+k/2)*im.Cols+2*(i%w)+k%2)
 		}
 	}
-	return v, at
+	return v, at, sums
 }
 
 // SpreadPatches adds the matrix w, multiplied by r[p], to the patch of b that begins at at[p] and
