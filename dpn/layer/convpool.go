@@ -149,9 +149,13 @@ func finite(m engine.Matrix) bool {
 // of at most 15 roundings, is off by at most 2^-20 of the sum of magnitudes.
 const sumImages = 16
 
-// imagesAtOnce images, and the lists of their gradients, stay in a near cache from one part of a backward pass to the
-// next.
-const imagesAtOnce = 8 * sumImages
+// A backward pass takes imagesPerThread images at once for each thread, and imagesAtOnce at most: so many stay in a
+// near cache from one part of the pass to the next, with the lists of their gradients. Both are multiples of sumImages,
+// so no group is cut.
+const (
+	imagesPerThread = 2 * sumImages
+	imagesAtOnce    = 8 * sumImages
+)
 
 // Backward computes the gradient of every weight as one chain over images and pooled pixels, that of every bias as the
 // float64 sum over groups of sumImages images, and each element of dx as one chain over output channels and pooled
@@ -166,7 +170,7 @@ func (l *ConvPool) Backward(e *engine.Engine, dx, x, y, dy engine.Matrix) {
 	w := &l.w
 	// The padding is never written and stays zero. Panels may read beyond the last image, so the
 	// memory is longer.
-	most := min(x.Rows, imagesAtOnce)
+	most := min(x.Rows, imagesAtOnce, imagesPerThread*e.Threads())
 	engine.Grow(&l.images, most*w.interleaved()+panelCols)
 	clear(engine.Grow(&l.db, l.out))
 	// Each piece reads all images. Without dx, it has the lists of one image to itself, of which it uses those of its

@@ -184,6 +184,10 @@ func TestConvPoolThreads(t *testing.T) {
 				if wantX == nil {
 					wantX, wantW, wantB = slices.Clone(dx.Data), slices.Clone(l.Weight.Grad), slices.Clone(l.Bias.Grad)
 				}
+				w, most := &l.w, min(n, imagesPerThread*threads, imagesAtOnce)
+				if got, want := len(l.images), most*w.interleaved()+panelCols; got != want {
+					t.Errorf("%d threads, %d images: memory for %d numbers, expected %d", threads, n, got, want)
+				}
 				what := fmt.Sprintf("%d threads, %d images, dx %v: ", threads, n, to.Data != nil)
 				same(t, what+"weights", l.Weight.Grad, wantW)
 				same(t, what+"bias", l.Bias.Grad, wantB)
