@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dpnbench/dataset"
+	"dpnbench/internal/alloctest"
 	"dpnbench/internal/longtest"
 )
 
@@ -157,7 +158,7 @@ func TestUpdateAllocates(t *testing.T) {
 			tr.SetProfile(new(Profile))
 			defer tr.SetProfile(nil)
 		}
-		if n := testing.AllocsPerRun(10, func() {
+		if n := alloctest.PerCall(10, func() {
 			if _, err := tr.Update(d.Train, at, 1); err != nil {
 				t.Fatal(err)
 			}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"dpnbench/engine"
+	"dpnbench/internal/alloctest"
 )
 
 // TestNoAllocations checks that the methods used in training do not allocate once their scratch
@@ -47,12 +48,7 @@ func TestNoAllocations(t *testing.T) {
 		}},
 		{"Potential", func() { l.m.Potential(e, x, phi, engine.Matrix{}) }},
 	} {
-		// On a busy machine a thread may come to its first task, and to its scratch memory, late.
-		n := testing.AllocsPerRun(20, call.f)
-		for try := 1; try < 10 && n != 0; try++ {
-			n = testing.AllocsPerRun(20, call.f)
-		}
-		if n != 0 {
+		if n := alloctest.PerCall(20, call.f); n != 0 {
 			t.Errorf("%s: %v allocations a call", call.name, n)
 		}
 	}

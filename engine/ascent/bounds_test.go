@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dpnbench/engine/num"
+	"dpnbench/internal/alloctest"
 )
 
 // TestBounds holds the numbers by which an ascent has left out components against float64: how far
@@ -170,7 +171,7 @@ func TestBoundsWithFactors(t *testing.T) {
 			t.Errorf("%s: bounds %+v, made later %+v", name, m.bounds, later.bounds)
 		}
 	}
-	if n := testing.AllocsPerRun(5, func() { m.makeBounds(e); m.SetFactors(e, full) }); n != 0 || !m.boundsMade {
+	if n := alloctest.PerCall(5, func() { m.makeBounds(e); m.SetFactors(e, full) }); n != 0 || !m.boundsMade {
 		t.Errorf("%v allocations a call, made %v", n, m.boundsMade)
 	}
 	m.SetPrecisions(e, full)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dpnbench/engine/num"
+	"dpnbench/internal/alloctest"
 )
 
 // lowLandscape is a mixture with precisions diag(w_i) + sign F_i^T F_i.
@@ -313,7 +314,7 @@ func TestLowRankAllocates(t *testing.T) {
 	x, v := points(9, 20), points(9, 20)
 	g := NewLowRankGradient(3, 20, 2, true)
 	var tr Trajectory
-	if n := testing.AllocsPerRun(10, func() {
+	if n := alloctest.PerCall(10, func() {
 		l.m.SetLowRank(e, l.w, l.f, l.sign)
 		l.m.Ascend(e, 0.01, 3, x, &tr, true)
 		l.m.Backward(e, 0.01, nil, &tr, v, g)
