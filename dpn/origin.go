@@ -138,6 +138,12 @@ func (m *Model) TrainedOn(s *dataset.Set) bool {
 	return m.origin.train != "" && s.Len() > 0 && sameImages(m.origin.train, prefixHashes(s))
 }
 
+// TestedOn says whether the first samples of s are the first of the model's test samples, as far as the model file
+// tells.
+func (m *Model) TestedOn(s *dataset.Set) bool {
+	return m.origin.test != "" && s.Len() > 0 && sameImages(m.origin.test, prefixHashes(s))
+}
+
 // SamplesHash tells the training, test and validation samples that the model was made for from others, by the first of
 // each; "" for a file that says nothing.
 func (m *Model) SamplesHash() string {

@@ -87,6 +87,22 @@ func TestTrainedOn(t *testing.T) {
 			t.Errorf("%s %s: status %d, standard error %q, want %q", c.model, c.flags, status, errs, c.want)
 		}
 	}
+	write(t, "same.csv", []byte(text))
+	write(t, "new.csv", []byte("a,b,k\n1,2,u\n3,4,v\n"))
+	for _, c := range []struct {
+		model, flags string
+		warned       bool
+	}{
+		{"all", "--data x.csv", true}, {"all", "./x.csv", true}, {"all", "--data same.csv", true},
+		{"some", "--data x.csv", true}, {"some", "--data new.csv", false},
+		{"some", "--data x.csv --label none", false}, {"some", "", false},
+	} {
+		args := with([]string{"predict", "--model", filepath.Join(c.model, dpn.ModelFile)}, strings.Fields(c.flags)...)
+		_, errs, status := dpnbench(t, args...)
+		if status != exitDone || strings.Contains(errs, "was trained on some of the vectors") != c.warned {
+			t.Errorf("predict %s %s: status %d, standard error %q", c.model, c.flags, status, errs)
+		}
+	}
 	write(t, "x.csv", []byte(text+"1,1,u\n2,2,v\n3,3,u\n")) // of which another quarter is drawn
 	_, errs, status := dpnbench(t, "eval", "--model", filepath.Join("some", dpn.ModelFile))
 	if status != exitDone || !strings.Contains(errs, "may have been trained on some") {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -158,6 +159,10 @@ func (p *predicting) run(ctx context.Context, c *cobra.Command, args []string) e
 	if err != nil {
 		return err
 	}
+	if samples.Labelled() && p.trainedOn(m, samples) {
+		p.log().Warn("the model was trained on some of the "+samples.Shape.Samples()+": the accuracy says little "+
+			"about others", "data", strings.Join(p.data, " "), "model", p.model.path)
+	}
 	why, err := p.threshold(ctx, e, m)
 	if err != nil {
 		return err
@@ -214,6 +219,25 @@ func (p *predicting) samples(ctx context.Context, m *dpn.Model, in io.Reader) (*
 		return nil, nil, err
 	}
 	return data.Test, names, nil
+}
+
+// trainedOn reports whether samples are those that the model was trained on, or of the same file and not its test
+// samples, as far as contents and names tell.
+func (p *predicting) trainedOn(m *dpn.Model, samples *dataset.Set) bool {
+	if m.TrainedOn(samples) || m.TestedOn(samples) {
+		return !m.TestedOn(samples)
+	}
+	own := map[string]bool{}
+	for _, path := range source.InputFiles(nearModel(m.Config.Data, m.DataFolder(), &pflag.FlagSet{})) {
+		path, _ = filepath.Abs(path)
+		own[path] = true
+	}
+	return slices.ContainsFunc(p.data, func(spec string) bool {
+		return slices.ContainsFunc(source.InputFiles(spec), func(path string) bool {
+			path, err := filepath.Abs(path)
+			return err == nil && own[path]
+		})
+	})
 }
 
 // threshold measures that of unknown samples if the model has none, or says why that cannot be done.

@@ -22,11 +22,12 @@ import (
 	"dpnbench/internal/longtest"
 )
 
-// flowers writes a table of n rows of two features, with three classes whose names are not easy, if it is labelled.
+// flowers writes a table of n rows of two features, with three classes whose names are not easy, if it is labelled. The
+// rows of another n are others.
 func flowers(t *testing.T, path string, n int, labelled bool) {
 	t.Helper()
 	text, z := "width,height", make([]float32, 2*n)
-	num.NewRand(1, 0).Normal(z)
+	num.NewRand(uint64(n), 0).Normal(z)
 	if labelled {
 		text += ",class"
 	}
