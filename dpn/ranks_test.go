@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"dpnbench/dataset"
+	"dpnbench/dpn/layer"
 	"dpnbench/engine"
 	"dpnbench/engine/num"
 	"dpnbench/internal/longtest"
@@ -270,6 +271,52 @@ func TestRanksAllocate(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRanksLoss checks that each of several ranks gets the loss of an update, and the figures of its minibatch, that
+// one process gets.
+func TestRanksLoss(t *testing.T) {
+	d, c := digits(t, 64, 10), tiny()
+	c.NoiseMax, c.Shards, c.NLL, c.Score = 0.3, 5, 0.1, 0.1
+	type result struct {
+		loss, nll, score float64
+		sums             layer.Sums
+	}
+	updates := func(ranks int) []result {
+		const n = 3
+		all := make([]result, ranks*n)
+		err := onRanks(ranks, c, d, func(comm mpi.Comm, m *Model, e *engine.Engine) error {
+			if ranks == 1 {
+				comm = nil
+			}
+			_, err := m.Init(context.Background(), e, d.Train)
+			s := newTrainer(m, e, comm)
+			for i := range n {
+				var loss float64
+				if err == nil {
+					loss, err = s.Update(d.Train, []int32{0, 9, 2, 7, 4, 5, 6, int32(20 + i)}, 1)
+				}
+				rank := 0
+				if comm != nil {
+					rank = comm.Rank()
+				}
+				all[rank*n+i] = result{loss, s.nll, s.score, s.tally.Sums}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	want := updates(1)
+	for _, ranks := range []int{2, 3, 5} {
+		for i, got := range updates(ranks) {
+			if w := want[i%len(want)]; got != w || !(got.loss > 0 && got.nll != 0 && got.score > 0) {
+				t.Errorf("rank %d of %d, update %d: %+v, expected %+v", i/len(want), ranks, i%len(want), got, w)
+			}
+		}
 	}
 }
 
