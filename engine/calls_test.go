@@ -148,8 +148,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestConvPoolRefused checks that Worker.ConvPool refuses slices that are a number too short, and no longer ones; and
-// that an empty slice of numbers counts as none in every tier.
+// TestConvPoolRefused checks that Worker.ConvPool refuses slices that are a number too short, and no longer ones; that
+// it counts its work; and that an empty slice of numbers counts as none in every tier.
 func TestConvPoolRefused(t *testing.T) {
 	for _, tier := range Available() {
 		e := newTestEngine(t, WithTier(tier), WithThreads(1))
@@ -211,8 +211,13 @@ func testConvPoolRefused(t *testing.T, e *Engine, channels int) {
 		e.Parallel(1, 0, 0, func(w *Worker, _, _ int) { w.ConvPool(a) })
 		return ""
 	}
+	before := e.scratch[0].work
 	if v := call(full()); v != "" {
 		t.Errorf("%v, %d channels: %s", e.Tier(), channels, v)
+	}
+	// Two taps of all four pixels of each of the 2 x 2: what a worker counts until it yields.
+	if got, want := e.scratch[0].work-before, 2*2*4*4*images*channels; got != want {
+		t.Errorf("%v, %d channels: a call counts as %d flop, expected %d", e.Tier(), channels, got, want)
 	}
 	for name, spoil := range map[string]func(a *ConvPool){
 		"X":         func(a *ConvPool) { a.X = a.X[1:] },

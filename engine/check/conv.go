@@ -2,6 +2,7 @@ package check
 
 import (
 	"math"
+	"slices"
 
 	"dpnbench/engine"
 	"dpnbench/engine/num"
@@ -203,8 +204,9 @@ func (p *pooling) pool(e *engine.Engine, mem *memory, i0, o0, channels int) {
 			r.release()
 		}
 	}()
+	width := slices.Max(p.at) + (2*p.rows-1)*p.row + 2*p.n // of an image, up to the last pixel that is read
 	a := engine.ConvPool{
-		X: floats(images * p.x.Cols), Y: floats(images * last),
+		X: floats(images * width), Y: floats(images * last),
 		Weights: floats(most*(len(p.at)-1) + channels), Bias: floats(channels),
 		Row: images * p.row, First: p.first, Rows: p.rows, Cols: p.cols, N: p.n, Pixels: pixels, Channels: channels,
 	}
