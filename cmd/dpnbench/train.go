@@ -236,8 +236,9 @@ func (t *training) result(ctx context.Context, flags *pflag.FlagSet) (*trainResu
 	if err != nil {
 		return nil, err
 	}
+	var notes []string
 	if !t.resume && t.config == "" {
-		if c, err = t.fitted(data, flags); err != nil {
+		if c, notes, err = t.fitted(data, flags); err != nil {
 			return nil, err
 		}
 	}
@@ -276,6 +277,9 @@ func (t *training) result(ctx context.Context, flags *pflag.FlagSet) (*trainResu
 		return nil, err
 	}
 	defer release()
+	for _, n := range notes { // now that nothing refuses them
+		t.note("%s\n", n)
+	}
 	return t.train(ctx, e, m, data)
 }
 

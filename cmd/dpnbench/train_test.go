@@ -486,6 +486,10 @@ func TestPresetFitsData(t *testing.T) {
 	}
 	fails(t, with(vectors, "--preset", "robust", "--rms", "--overwrite"), "--rms true: expected images with it")
 	fails(t, []string{"train", "--data", dir, "--hidden", "8"}, "--hidden", "extractor mlp")
+	images := []string{"train", "--data", table, "--preset", "clean", "--out", filepath.Join(t.TempDir(), "none")}
+	if out, errs, _ := dpnbench(t, images...); out != "" || !strings.Contains(errs, "--preset clean: extractor") {
+		t.Errorf("clean on vectors: printed %q, standard error %q", out, errs)
+	}
 }
 
 // TestFewDifferent trains on a table of two different rows: the preset places no more components than that.

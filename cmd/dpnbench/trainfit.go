@@ -51,21 +51,22 @@ func (t *training) presumed(flags *pflag.FlagSet) (dpn.Config, error) {
 	return c, err
 }
 
-// fitted returns the settings of the preset, which the data choose unless it is given, for the data.
-// Flags override them.
-func (t *training) fitted(data *dataset.Data, flags *pflag.FlagSet) (dpn.Config, error) {
+// fitted returns the settings of the preset, which the data choose unless it is given, for the data, and lines that say
+// so. Flags override them.
+func (t *training) fitted(data *dataset.Data, flags *pflag.FlagSet) (c dpn.Config, notes []string, err error) {
+	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	given := t.preset != ""
 	if t.preset = cmp.Or(t.preset, dpn.DefaultPreset(data.Train.Shape)); !given {
-		t.note("preset %s, the default for %s\n", t.preset, data.Train.Samples())
+		note("preset %s, the default for %s", t.preset, data.Train.Samples())
 	}
 	preset, err := t.resolve(flags)
 	if err != nil {
-		return preset, err
+		return preset, nil, err
 	}
 	if preset.ValData, err = absolute(preset.ValData); err != nil {
-		return preset, err
+		return preset, nil, err
 	}
-	c := preset.For(data)
+	c = preset.For(data)
 	for name, keep := range map[string]func(){
 		"epochs":     func() { c.Epochs = preset.Epochs },
 		"components": func() { c.Components = preset.Components },
@@ -78,21 +79,21 @@ func (t *training) fitted(data *dataset.Data, flags *pflag.FlagSet) (dpn.Config,
 		}
 	}
 	if c.Epochs != preset.Epochs && c.MaxUpdates == 0 {
-		t.note("%d epochs instead of the preset's %d, for as many updates as on a large set (--epochs)\n", c.Epochs,
+		note("%d epochs instead of the preset's %d, for as many updates as on a large set (--epochs)", c.Epochs,
 			preset.Epochs)
 	}
 	if c.RMS != preset.RMS {
-		t.note("without the preset's --rms, which is for images\n")
+		note("without the preset's --rms, which is for images")
 	}
 	if c.ValSize != preset.ValSize {
-		t.note("none of so few vectors are kept for validation, so there is no threshold for unknown ones " +
-			"(--val-size 60 keeps some)\n")
+		note("none of so few vectors are kept for validation, so there is no threshold for unknown ones " +
+			"(--val-size 60 keeps some)")
 	}
 	if c.Components != preset.Components || c.Rank != preset.Rank {
-		t.note("%s of rank %d instead of %d of rank %d, for so few different samples (--components, --rank)\n",
+		note("%s of rank %d instead of %d of rank %d, for so few different samples (--components, --rank)",
 			format.Count(c.Components, "component"), c.Rank, preset.Components, preset.Rank)
 	}
-	return c, nil
+	return c, notes, nil
 }
 
 // sameSamples says whether two sets hold the same samples in the same order.
