@@ -1,12 +1,12 @@
 package bench
 
 import (
-	"cmp"
 	"embed"
 	"fmt"
 	htmltemplate "html/template"
 	"io"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -168,7 +168,7 @@ func (p *page) order() {
 		}
 	}
 	slices.Sort(p.threads)
-	slices.SortStableFunc(p.tiers, func(a, b string) int { return cmp.Compare(tierColour(a), tierColour(b)) })
+	sort.SliceStable(p.tiers, func(i, j int) bool { return tierColour(p.tiers[i]) < tierColour(p.tiers[j]) })
 	p.OneTier = len(p.tiers) == 1
 	p.limits()
 	p.Marks = MarkKinds(p.Results)

@@ -1,10 +1,10 @@
 package bench
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -84,7 +84,7 @@ func (s *Scale) Above() (out []string) {
 				above = append(above, most)
 			}
 		}
-		slices.SortStableFunc(above, func(x, y *Scaled) int { return cmp.Compare(y.Efficiency, x.Efficiency) })
+		sort.SliceStable(above, func(i, j int) bool { return above[i].Efficiency > above[j].Efficiency })
 		var which []string
 		for _, x := range above[:min(len(above), namedAbove)] {
 			which = append(which, fmt.Sprintf("%s %.0f%% on %s: %s", x.Preset, 100*x.Efficiency,
