@@ -232,12 +232,14 @@ func (p *predicting) trainedOn(m *dpn.Model, samples *dataset.Set) bool {
 		path, _ = filepath.Abs(path)
 		own[path] = true
 	}
-	return slices.ContainsFunc(p.data, func(spec string) bool {
-		return slices.ContainsFunc(source.InputFiles(spec), func(path string) bool {
-			path, err := filepath.Abs(path)
-			return err == nil && own[path]
-		})
-	})
+	for _, spec := range p.data {
+		for _, path := range source.InputFiles(spec) {
+			if path, err := filepath.Abs(path); err == nil && own[path] {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // threshold measures that of unknown samples if the model has none, or says why that cannot be done.
