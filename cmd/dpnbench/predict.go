@@ -224,8 +224,11 @@ func (p *predicting) samples(ctx context.Context, m *dpn.Model, in io.Reader) (*
 // trainedOn reports whether samples are those that the model was trained on, or of the same file and not its test
 // samples, as far as contents and names tell.
 func (p *predicting) trainedOn(m *dpn.Model, samples *dataset.Set) bool {
-	if m.TrainedOn(samples) || m.TestedOn(samples) {
-		return !m.TestedOn(samples)
+	if m.TestedOn(samples) {
+		return false
+	}
+	if m.TrainedOn(samples) {
+		return true
 	}
 	own := map[string]bool{}
 	for _, path := range source.InputFiles(nearModel(m.Config.Data, m.DataFolder(), &pflag.FlagSet{})) {
