@@ -37,9 +37,7 @@ func (e *Engine) SoftmaxCrossEntropy(grad Matrix, losses []float32, logits Matri
 		for i := range rows {
 			row, top := p.Row(i), float32(math.Inf(-1))
 			for _, v := range row {
-				if v > top {
-					top = v
-				}
+				top = max(top, v)
 			}
 			for j := range row {
 				row[j] -= top
