@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dpnbench/dpn"
+	"dpnbench/dpn/safetensors"
 	"dpnbench/internal/longtest"
 )
 
@@ -87,6 +88,22 @@ func TestTrainedOn(t *testing.T) {
 			t.Errorf("%s %s: status %d, standard error %q, want %q", c.model, c.flags, status, errs, c.want)
 		}
 	}
+	silent, err := safetensors.ReadFile(filepath.Join("some", dpn.ModelFile)) // on its samples
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"train_images_sha256", "test_images_sha256"} {
+		if silent.Metadata[key] == "" {
+			t.Fatalf("the model has no %s", key)
+		}
+		delete(silent.Metadata, key)
+	}
+	if err := os.MkdirAll("silent", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := safetensors.WriteFile(filepath.Join("silent", dpn.ModelFile), silent); err != nil {
+		t.Fatal(err)
+	}
 	write(t, "same.csv", []byte(text))
 	write(t, "new.csv", []byte("a,b,k\n1,2,u\n3,4,v\n"))
 	for _, c := range []struct {
@@ -96,6 +113,7 @@ func TestTrainedOn(t *testing.T) {
 		{"all", "--data x.csv", true}, {"all", "./x.csv", true}, {"all", "--data same.csv", true},
 		{"some", "--data x.csv", true}, {"some", "--data new.csv", false},
 		{"some", "--data x.csv --label none", false}, {"some", "", false},
+		{"silent", "--data x.csv", false},
 	} {
 		args := with([]string{"predict", "--model", filepath.Join(c.model, dpn.ModelFile)}, strings.Fields(c.flags)...)
 		_, errs, status := dpnbench(t, args...)
@@ -107,5 +125,9 @@ func TestTrainedOn(t *testing.T) {
 	_, errs, status := dpnbench(t, "eval", "--model", filepath.Join("some", dpn.ModelFile))
 	if status != exitDone || !strings.Contains(errs, "may have been trained on some") {
 		t.Errorf("a longer table: status %d, standard error %q", status, errs)
+	}
+	_, errs, status = dpnbench(t, "predict", "--model", filepath.Join("some", dpn.ModelFile))
+	if status != exitDone || strings.Count(errs, "warning: ") != 1 {
+		t.Errorf("predict, a longer table: status %d, standard error %q, expected one warning", status, errs)
 	}
 }

@@ -159,10 +159,6 @@ func (p *predicting) run(ctx context.Context, c *cobra.Command, args []string) e
 	if err != nil {
 		return err
 	}
-	if samples.Labelled() && p.trainedOn(m, samples) {
-		p.log().Warn("the model was trained on some of the "+samples.Shape.Samples()+": the accuracy says little "+
-			"about others", "data", strings.Join(p.data, " "), "model", p.model.path)
-	}
 	why, err := p.threshold(ctx, e, m)
 	if err != nil {
 		return err
@@ -218,13 +214,17 @@ func (p *predicting) samples(ctx context.Context, m *dpn.Model, in io.Reader) (*
 	if err := p.samplesRead(ctx, p.flag, m, data, err); err != nil {
 		return nil, nil, err
 	}
+	if s := data.Test; s.Labelled() && p.trainedOn(m, s) {
+		p.log().Warn("the model was trained on some of the "+s.Shape.Samples()+": the accuracy says little about "+
+			"others", "data", strings.Join(p.data, " "), "model", p.model.path)
+	}
 	return data.Test, names, nil
 }
 
 // trainedOn reports whether samples are those that the model was trained on, or of the same file and not its test
-// samples, as far as contents and names tell.
+// samples, as far as contents and names tell; false for a model file that says nothing.
 func (p *predicting) trainedOn(m *dpn.Model, samples *dataset.Set) bool {
-	if m.TestedOn(samples) {
+	if m.SamplesHash() == "" || m.TestedOn(samples) {
 		return false
 	}
 	if m.TrainedOn(samples) {
