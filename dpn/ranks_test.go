@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"dpnbench/dataset"
-	"dpnbench/dpn/layer"
 	"dpnbench/engine"
 	"dpnbench/engine/num"
 	"dpnbench/internal/longtest"
@@ -279,29 +278,20 @@ func TestRanksAllocate(t *testing.T) {
 func TestRanksLoss(t *testing.T) {
 	d, c := digits(t, 64, 10), tiny()
 	c.NoiseMax, c.Shards, c.NLL, c.Score = 0.3, 5, 0.1, 0.1
-	type result struct {
-		loss, nll, score float64
-		sums             layer.Sums
-	}
-	updates := func(ranks int) []result {
+	updates := func(ranks int) []figures {
 		const n = 3
-		all := make([]result, ranks*n)
+		all := make([]figures, ranks*n)
 		err := onRanks(ranks, c, d, func(comm mpi.Comm, m *Model, e *engine.Engine) error {
+			rank := comm.Rank()
 			if ranks == 1 {
 				comm = nil
 			}
 			_, err := m.Init(context.Background(), e, d.Train)
 			s := newTrainer(m, e, comm)
-			for i := range n {
-				var loss float64
-				if err == nil {
-					loss, err = s.Update(d.Train, []int32{0, 9, 2, 7, 4, 5, 6, int32(20 + i)}, 1)
-				}
-				rank := 0
-				if comm != nil {
-					rank = comm.Rank()
-				}
-				all[rank*n+i] = result{loss, s.nll, s.score, s.tally.Sums}
+			for i := 0; i < n && err == nil; i++ {
+				f := &all[rank*n+i]
+				f.loss, err = s.Update(d.Train, []int32{0, 9, 2, 7, 4, 5, 6, int32(20 + i)}, 1)
+				f.nll, f.score, f.sums = s.nll, s.score, s.tally.Sums
 			}
 			return err
 		})
