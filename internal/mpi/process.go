@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // Library names the MPI library of this program.
@@ -212,9 +214,21 @@ func (p *endpoint) finish() error {
 }
 
 func (p *endpoint) exit(status int) {
+	awaitReader(1, time.Second)
+	awaitReader(2, time.Second)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	C.end_all(C.int(status))
+}
+
+// awaitReader waits until the launcher has read all of a pipe: mpirun of MPICH drops what it has not read when a rank ends
+// the others.
+func awaitReader(fd int, atMost time.Duration) {
+	for begun := time.Now(); time.Since(begun) < atMost; time.Sleep(time.Millisecond) {
+		if unread, err := unix.IoctlGetInt(fd, unix.TIOCINQ); err != nil || unread == 0 {
+			return
+		}
+	}
 }
 
 // problem is the error of a status of MPI.
