@@ -485,11 +485,9 @@ rowtest:
 // REDUCE_SQ adds the squares of sixteen elements of x - y to the lanes (a0, a1), with y in Y2 and
 // Y3; REDUCE_SQREST those of the masked rest.
 #define REDUCE_SQ(x, a0, a1) \
-	VMOVUPS (x)(AX*4), Y0   \
-	VMOVUPS 32(x)(AX*4), Y1 \
-	VSUBPS Y2, Y0, Y0       \
-	VSUBPS Y3, Y1, Y1       \
-	VFMADD231PS Y0, Y0, a0  \
+	VSUBPS (x)(AX*4), Y2, Y0   \
+	VSUBPS 32(x)(AX*4), Y3, Y1 \
+	VFMADD231PS Y0, Y0, a0     \
 	VFMADD231PS Y1, Y1, a1
 
 #define REDUCE_SQREST(x, a0, a1) \
@@ -597,13 +595,11 @@ TEXT ·sqdistRowsAVX2(SB), NOSPLIT, $0-80
 
 // REDUCE_QUAD and REDUCE_QUADREST add w (x - y)^2 to the lanes of a row.
 #define REDUCE_QUAD(x, a0, a1) \
-	VMOVUPS (x)(AX*4), Y0   \
-	VSUBPS Y2, Y0, Y0       \
-	VMULPS Y12, Y0, Y1      \
-	VFMADD231PS Y0, Y1, a0  \
-	VMOVUPS 32(x)(AX*4), Y0 \
-	VSUBPS Y3, Y0, Y0       \
-	VMULPS Y13, Y0, Y1      \
+	VSUBPS (x)(AX*4), Y2, Y0   \
+	VMULPS Y12, Y0, Y1         \
+	VFMADD231PS Y0, Y1, a0     \
+	VSUBPS 32(x)(AX*4), Y3, Y0 \
+	VMULPS Y13, Y0, Y1         \
 	VFMADD231PS Y0, Y1, a1
 
 #define REDUCE_QUADREST(x, a0, a1) \
