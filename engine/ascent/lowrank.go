@@ -257,12 +257,13 @@ func (l *lowRank) quadFormsOnce(worker *engine.Worker, z engine.Matrix, q []floa
 // squares computes q_i, given Z.
 func (l *lowRank) squares(worker *engine.Worker, z engine.Matrix, q []float32, qs int, x engine.Matrix) {
 	m, d, r := l.m, l.m.D, l.r
+	weights := l.allWeights()
 	const chunk = 8 // rows, which stay in the first-level cache
 	for b0 := 0; b0 < x.Rows; b0 += chunk {
 		b1 := min(b0+chunk, x.Rows)
 		rows := x.Slice(b0, b1, 0, d)
 		for i := range m.K {
-			worker.QuadRows(q[i*qs+b0:i*qs+b1], rows, m.mu(i), l.weightsOf(i))
+			worker.QuadRows(q[i*qs+b0:i*qs+b1], rows, m.mu(i), weights.Row(i))
 		}
 	}
 	squares := worker.Scratch(slotGradient, x.Rows)
@@ -285,11 +286,8 @@ func (l *lowRank) step(worker *engine.Worker, j *ascentJob, b *stepBlock) {
 		return
 	}
 	scaled := l.place(worker, j, b, slotW, l.stackedRows())
-	for i := range k {
-		ri := b.q[i*b.qs : i*b.qs+rows]
-		l.scale(worker, scaled, i, ri, z, ri, 0, z)
-	}
 	res := engine.Matrix{Data: b.q, Rows: k, Cols: rows, RS: b.qs, CS: 1}
+	l.scale(worker, scaled, res, z, res, 0, z)
 	lists := &l.m.memory(worker).active
 	if lists.find(res); l.combined && !lists.any {
 		l.moveByPanels(worker, j.alpha, scaled, b.x)
@@ -339,21 +337,21 @@ func (l *lowRank) moveByPanels(worker *engine.Worker, alpha float32, scaled, x e
 	}
 }
 
-// scale sets the r columns of component i of dst (rows x (k r + k)) to -S (r_i Z_i + h t_i Y_i), and its single
-// one behind those of all components to -t_i. Rows with r_i = 0 become 0, as if they were left out; their t_i
-// must be 0.
-func (l *lowRank) scale(
-	worker *engine.Worker, dst engine.Matrix, i int,
-	ri []float32, z engine.Matrix, ti []float32, h float32, y engine.Matrix,
-) {
-	if r := l.r; r > 0 {
+// scale sets the r columns of each component i of dst (rows x (k r + k)) to -S (r_i Z_i + h t_i Y_i), and the single ones
+// behind them to -t_i, for responsibilities and t of k x rows. Rows with r_i = 0 become 0, as if they were left out;
+// their t_i must be 0.
+func (l *lowRank) scale(worker *engine.Worker, dst, res, z, t engine.Matrix, h float32, y engine.Matrix) {
+	r, kr := l.r, l.m.K*l.r
+	signed := worker.Scratch(slotRowNumbers, dst.Rows)
+	for i := 0; i < l.m.K && r > 0; i++ {
 		columns := func(m engine.Matrix) engine.Matrix { return m.Slice(0, m.Rows, i*r, (i+1)*r) }
-		signed := worker.Scratch(slotRowNumbers, len(ri))
-		worker.Scale(signed, l.sign, ri)
-		worker.GradRows(columns(dst), signed, columns(z), ti, l.sign*h, columns(y))
+		worker.Scale(signed, l.sign, res.Row(i))
+		worker.GradRows(columns(dst), signed, columns(z), t.Row(i), l.sign*h, columns(y))
 	}
-	for b, v := range ti {
-		dst.Set(b, l.m.K*l.r+i, 0-v)
+	for b := range dst.Rows {
+		for i, last := 0, dst.Row(b)[kr:]; i < len(last); i++ {
+			last[i] = 0 - t.Data[i*t.RS+b]
+		}
 	}
 }
 

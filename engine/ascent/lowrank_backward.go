@@ -135,9 +135,7 @@ func (j *lowRankVJPJob) step(worker *engine.Worker, block *lowRankBlock, t, r0, 
 	} else {
 		l.slopes(worker, s, u, x, byX, y, z)
 		worker.MixtureVJP(res.Data, s.Data, tr.Rows, sum, k)
-		for i := range k {
-			l.scale(worker, vjp, i, res.Row(i), y, s.Row(i), 1, z)
-		}
+		l.scale(worker, vjp, res, y, s, 1, z)
 	}
 	if !j.byPairs {
 		o := l.sumOperands(j.e, tr, t-j.t0)
