@@ -337,9 +337,9 @@ func (l *lowRank) moveByPanels(worker *engine.Worker, alpha float32, scaled, x e
 	}
 }
 
-// scale sets the r columns of each component i of dst (rows x (k r + k)) to -S (r_i Z_i + h t_i Y_i), and the single ones
-// behind them to -t_i, for responsibilities and t of k x rows. Rows with r_i = 0 become 0, as if they were left out;
-// their t_i must be 0.
+// scale sets the r columns of each component i of dst (rows x (k r + k)) to -S (r_i Z_i + h t_i Y_i), and the single
+// ones behind them to -t_i, for responsibilities and t of k x rows. Rows with r_i = 0 become 0, as if they were left
+// out; their t_i must be 0.
 func (l *lowRank) scale(worker *engine.Worker, dst, res, z, t engine.Matrix, h float32, y engine.Matrix) {
 	r, kr := l.r, l.m.K*l.r
 	signed := worker.Scratch(slotRowNumbers, dst.Rows)

@@ -221,8 +221,8 @@ func (p *endpoint) exit(status int) {
 	C.end_all(C.int(status))
 }
 
-// awaitReader waits until the launcher has read all of a pipe: mpirun of MPICH drops what it has not read when a rank ends
-// the others.
+// awaitReader waits until the launcher has read all of a pipe: mpirun of MPICH drops what it has not read when a rank
+// ends the others.
 func awaitReader(fd int, atMost time.Duration) {
 	for begun := time.Now(); time.Since(begun) < atMost; time.Sleep(time.Millisecond) {
 		if unread, err := unix.IoctlGetInt(fd, unix.TIOCINQ); err != nil || unread == 0 {
