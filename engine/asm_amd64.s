@@ -482,8 +482,8 @@ rowtest:
 	VZEROUPPER
 	RET
 
-// REDUCE_SQ adds the squares of sixteen elements of x - y to the lanes (a0, a1), with y in Y2 and
-// Y3; REDUCE_SQREST those of the masked rest.
+// REDUCE_SQ adds the squares of sixteen elements of y - x to the lanes (a0, a1), with y in Y2 and Y3. Those of x - y
+// are the same, but x would have to be loaded first, as in REDUCE_SQREST, which adds the masked rest.
 #define REDUCE_SQ(x, a0, a1) \
 	VSUBPS (x)(AX*4), Y2, Y0   \
 	VSUBPS 32(x)(AX*4), Y3, Y1 \
@@ -593,7 +593,7 @@ TEXT ·sqdistRowsAVX2(SB), NOSPLIT, $0-80
 	VZEROUPPER
 	RET
 
-// REDUCE_QUAD and REDUCE_QUADREST add w (x - y)^2 to the lanes of a row.
+// REDUCE_QUAD and REDUCE_QUADREST add w (x - y)^2 to the lanes of a row, as REDUCE_SQ does.
 #define REDUCE_QUAD(x, a0, a1) \
 	VSUBPS (x)(AX*4), Y2, Y0   \
 	VMULPS Y12, Y0, Y1         \

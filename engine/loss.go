@@ -37,7 +37,7 @@ func (e *Engine) SoftmaxCrossEntropy(grad Matrix, losses []float32, logits Matri
 		for i := range rows {
 			row, top := p.Row(i), float32(math.Inf(-1))
 			for _, v := range row {
-				top = max(top, v)
+				top = max(top, v) // a NaN makes the whole row NaN in any case
 			}
 			for j := range row {
 				row[j] -= top
