@@ -159,6 +159,29 @@ func TestSmall(t *testing.T) {
 	}
 }
 
+// TestVectorShares checks that two threads get nearly the same number of elements, also of few.
+func TestVectorShares(t *testing.T) {
+	p := &pool{spins: 1, helpers: []*helper{{}}, tickets: make([]ticket, 2)} // that are awake
+	e := &Engine{pool: p, wakeFlop: 1000 * wakeThreshold}
+	for _, n := range []int{20_000, 40_960, 50_176, 100_000, 131_073} {
+		j := vectorJob{op: opAdam}
+		j.divide(e, n)
+		chunks := (n + j.chunk - 1) / j.chunk
+		var shares [2]int
+		for task := range j.tasks {
+			lo, hi := Part(chunks, j.tasks, task)
+			thread := 0
+			if shares[1] < shares[0] { // is done first
+				thread = 1
+			}
+			shares[thread] += min(hi*j.chunk, n) - lo*j.chunk
+		}
+		if most := max(shares[0], shares[1]); j.tasks < 2 || float64(most) > 0.6*float64(n) {
+			t.Errorf("%d elements, %d tasks: %v for the threads", n, j.tasks, shares)
+		}
+	}
+}
+
 // workJob does the same work in each task.
 type workJob func(worker int)
 

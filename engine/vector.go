@@ -2,9 +2,12 @@ package engine
 
 import "dpnbench/engine/num"
 
-// chunk is the number of elements of one kernel call: a multiple of the 16 lanes that takes several
-// microseconds, so that assembly never blocks the scheduler.
-const chunk = 16 << 10
+// chunk is the number of elements of one kernel call, a multiple of the 16 lanes: so many that a call takes no time
+// beside its work, and so few that threads share also the parameters of a small layer evenly.
+const chunk = 4 << 10
+
+// squaresChunk is that of SumSquares. Its results depend on it.
+const squaresChunk = 16 << 10
 
 // ElementFlops is the rough cost of an elementwise kernel, in flop of products that take as long: 16
 // per element, or 64 if the elements do not fit into the second-level cache.
@@ -41,13 +44,14 @@ type vectorJob struct {
 	parts      []float64 // a sum a chunk
 	a          float32
 	co         *AdamCoefficients
+	chunk      int
 	tasks, all int
 }
 
 func (j *vectorJob) run(_, task int) {
-	lo, hi := Part((j.all+chunk-1)/chunk, j.tasks, task)
+	lo, hi := Part((j.all+j.chunk-1)/j.chunk, j.tasks, task)
 	for c := lo; c < hi; c++ {
-		a, b := c*chunk, min((c+1)*chunk, j.all)
+		a, b := c*j.chunk, min((c+1)*j.chunk, j.all)
 		switch j.op {
 		case opAdd:
 			j.kern.add(j.dst[a:b], j.x[a:b], j.y[a:b])
@@ -87,15 +91,24 @@ func (e *Engine) eachLocked(j *vectorJob, n int) {
 	if n == 0 {
 		return
 	}
+	cost := j.divide(e, n)
+	e.vector = *j
+	e.run(&e.vector, j.tasks, cost)
+	e.vector = vectorJob{}
+}
+
+// divide sets the tasks for n elements, and returns what they cost in flop of products.
+func (j *vectorJob) divide(e *Engine, n int) float64 {
 	cost := ElementFlops(n)
 	if j.op == opAdam { // seven streams of memory, a square root and a division
 		cost *= 4
 	}
-	j.kern, j.all = e.kern, n
-	j.tasks = e.TasksFor((n+chunk-1)/chunk, cost)
-	e.vector = *j
-	e.run(&e.vector, j.tasks, cost)
-	e.vector = vectorJob{}
+	j.kern, j.all, j.chunk = e.kern, n, chunk
+	if j.op == opPartialSquares {
+		j.chunk = squaresChunk
+	}
+	j.tasks = e.TasksFor((n+j.chunk-1)/j.chunk, cost)
+	return cost
 }
 
 // Add sets dst[j] = x[j] + y[j].
@@ -201,7 +214,7 @@ func (e *Engine) Sum(x []float32) float32 {
 func (e *Engine) SumSquares(x []float32) float64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	parts := Grow(&e.parts, (len(x)+chunk-1)/chunk)
+	parts := Grow(&e.parts, (len(x)+squaresChunk-1)/squaresChunk)
 	e.eachLocked(&vectorJob{op: opPartialSquares, x: x, parts: parts}, len(x))
 	var s float64
 	for _, v := range parts {
