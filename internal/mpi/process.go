@@ -214,21 +214,23 @@ func (p *endpoint) finish() error {
 }
 
 func (p *endpoint) exit(status int) {
-	awaitReader(1, time.Second)
-	awaitReader(2, time.Second)
+	awaitReaders(time.Second)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	C.end_all(C.int(status))
 }
 
-// awaitReader waits until the launcher has read all of a pipe: mpirun of MPICH drops what it has not read when a rank
-// ends the others.
-func awaitReader(fd int, atMost time.Duration) {
-	for begun := time.Now(); time.Since(begun) < atMost; time.Sleep(time.Millisecond) {
-		if unread, err := unix.IoctlGetInt(fd, unix.TIOCINQ); err != nil || unread == 0 {
-			return
-		}
+// awaitReaders waits until the launcher has read what this process wrote to standard output and error, which are pipes:
+// mpirun of MPICH drops the rest when a rank ends the others.
+func awaitReaders(atMost time.Duration) {
+	for begun := time.Now(); time.Since(begun) < atMost && (unread(1) || unread(2)); time.Sleep(time.Millisecond) {
 	}
+}
+
+// unread reports whether a pipe has something in it. Of a file or a terminal the answer means nothing.
+func unread(fd int) bool {
+	n, err := unix.IoctlGetInt(fd, unix.TIOCINQ)
+	return err == nil && n > 0
 }
 
 // problem is the error of a status of MPI.

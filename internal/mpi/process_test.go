@@ -72,18 +72,8 @@ var tasks = map[string]func(w *World) error{
 		}
 		return w.Finish()
 	},
-	"abort": func(w *World) error {
-		if w.Rank() == 1 {
-			w.Abort("the disk is full")
-			select {}
-		}
-		err := Barrier(w)
-		if w.Rank() == 0 {
-			fmt.Println("rank 0 says:", err)
-			w.Exit(7)
-		}
-		select {}
-	},
+	"abort":         abort(os.Stdout),
+	"abort, errors": abort(os.Stderr),
 	"killed": func(w *World) error {
 		signal.Ignore(syscall.SIGTERM) // by which Open MPI ends the other ranks, too
 		if w.Rank() == 1 {
@@ -118,6 +108,22 @@ var tasks = map[string]func(w *World) error{
 		}
 		return w.Finish()
 	},
+}
+
+// abort lets rank 1 fail, and rank 0 say so.
+func abort(out *os.File) func(w *World) error {
+	return func(w *World) error {
+		if w.Rank() == 1 {
+			w.Abort("the disk is full")
+			select {}
+		}
+		err := Barrier(w)
+		if w.Rank() == 0 {
+			fmt.Fprintln(out, "rank 0 says:", err)
+			w.Exit(7)
+		}
+		select {}
+	}
 }
 
 // chain lets rank 0 wait for rank 1, which waits for rank 2, which has stopped once the others have begun.
@@ -157,6 +163,7 @@ func TestFailures(t *testing.T) {
 		times      int
 	}{
 		{"abort", "rank 0 says: rank 1: the disk is full\n", 20}, // of which mpirun of MPICH may lose some
+		{"abort, errors", "rank 0 says: rank 1: the disk is full\n", 20},
 		// mpirun of MPICH may kill the other ranks before they know
 		{"killed", `rank 0 says: rank 1: process \d+ on .* has ended|Killed \(signal 9\)`, 1},
 		{"slow", "waits for rank 1\n", 1},
