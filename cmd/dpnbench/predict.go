@@ -214,21 +214,25 @@ func (p *predicting) samples(ctx context.Context, m *dpn.Model, in io.Reader) (*
 	if err := p.samplesRead(ctx, p.flag, m, data, err); err != nil {
 		return nil, nil, err
 	}
-	if s := data.Test; s.Labelled() && p.trainedOn(m, s) {
-		p.log().Warn("the model was trained on some of the "+s.Shape.Samples()+": the accuracy says little about "+
-			"others", "data", strings.Join(p.data, " "), "model", p.model.path)
+	if s := data.Test; s.Labelled() {
+		if trained := p.trainedOn(m, s); trained != "" {
+			p.log().Warn("the model "+trained+" "+s.Shape.Samples()+": the accuracy says little about others", "data",
+				strings.Join(p.data, " "), "model", p.model.path)
+		}
 	}
 	return data.Test, names, nil
 }
 
-// trainedOn reports whether samples are those that the model was trained on, or of the same file and not its test
-// samples, as far as contents and names tell; false for a model file that says nothing.
-func (p *predicting) trainedOn(m *dpn.Model, samples *dataset.Set) bool {
-	if m.SamplesHash() == "" || m.TestedOn(samples) {
-		return false
-	}
-	if m.TrainedOn(samples) {
-		return true
+// trainedOn says whether the model was trained on these samples, or may have been on some, because they are of the same
+// file and not its test samples; "" if not, or if the model file says nothing.
+func (p *predicting) trainedOn(m *dpn.Model, samples *dataset.Set) string {
+	switch {
+	case m.SamplesHash() == "":
+		return ""
+	case m.TrainedOn(samples):
+		return "was trained on these"
+	case m.TestedOn(samples):
+		return ""
 	}
 	own := map[string]bool{}
 	for _, path := range source.InputFiles(nearModel(m.Config.Data, m.DataFolder(), &pflag.FlagSet{})) {
@@ -238,11 +242,11 @@ func (p *predicting) trainedOn(m *dpn.Model, samples *dataset.Set) bool {
 	for _, spec := range p.data {
 		for _, path := range source.InputFiles(spec) {
 			if path, err := filepath.Abs(path); err == nil && own[path] {
-				return true
+				return "may have been trained on some of these"
 			}
 		}
 	}
-	return false
+	return ""
 }
 
 // threshold measures that of unknown samples if the model has none, or says why that cannot be done.
