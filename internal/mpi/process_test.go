@@ -158,21 +158,22 @@ func TestProcesses(t *testing.T) {
 
 // TestFailures checks what the other ranks hear of one that fails, is killed, is slow, or is stopped.
 func TestFailures(t *testing.T) {
-	for _, c := range []struct {
-		task, want string
-		times      int
-	}{
-		{"abort", "rank 0 says: rank 1: the disk is full\n", 20}, // of which mpirun of MPICH may lose some
-		{"abort, errors", "rank 0 says: rank 1: the disk is full\n", 20},
+	for task, want := range map[string]string{
+		"abort":         "rank 0 says: rank 1: the disk is full\n",
+		"abort, errors": "rank 0 says: rank 1: the disk is full\n",
 		// mpirun of MPICH may kill the other ranks before they know
-		{"killed", `rank 0 says: rank 1: process \d+ on .* has ended|Killed \(signal 9\)`, 1},
-		{"slow", "waits for rank 1\n", 1},
-		{"stopped", "rank 0 waits for rank 2\n", 1},
+		"killed":  `rank 0 says: rank 1: process \d+ on .* has ended|Killed \(signal 9\)`,
+		"slow":    "waits for rank 1\n",
+		"stopped": "rank 0 waits for rank 2\n",
 	} {
-		for range c.times {
-			out, err := mpirun(t, 3, c.task).CombinedOutput()
-			if !regexp.MustCompile(c.want).Match(out) || (err == nil) != strings.HasPrefix(c.task, "s") {
-				t.Fatalf("%s: %v\n%s", c.task, err, out)
+		times := 1
+		if strings.HasPrefix(task, "abort") && strings.HasPrefix(Library(), "MPICH") {
+			times = 20 // its mpirun loses some of what it has not read
+		}
+		for range times {
+			out, err := mpirun(t, 3, task).CombinedOutput()
+			if !regexp.MustCompile(want).Match(out) || (err == nil) != strings.HasPrefix(task, "s") {
+				t.Fatalf("%s: %v\n%s", task, err, out)
 			}
 		}
 	}
