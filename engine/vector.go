@@ -1,6 +1,10 @@
 package engine
 
-import "dpnbench/engine/num"
+import (
+	"cmp"
+
+	"dpnbench/engine/num"
+)
 
 // chunk is the number of elements of one kernel call, a multiple of the 16 lanes: so many that a call takes no time
 // beside its work, and so few that threads share also the parameters of a small layer evenly.
@@ -44,7 +48,7 @@ type vectorJob struct {
 	parts      []float64 // a sum a chunk
 	a          float32
 	co         *AdamCoefficients
-	chunk      int
+	chunk      int // 0: the usual one
 	tasks, all int
 }
 
@@ -103,10 +107,7 @@ func (j *vectorJob) divide(e *Engine, n int) float64 {
 	if j.op == opAdam { // seven streams of memory, a square root and a division
 		cost *= 4
 	}
-	j.kern, j.all, j.chunk = e.kern, n, chunk
-	if j.op == opPartialSquares {
-		j.chunk = squaresChunk
-	}
+	j.kern, j.all, j.chunk = e.kern, n, cmp.Or(j.chunk, chunk)
 	j.tasks = e.TasksFor((n+j.chunk-1)/j.chunk, cost)
 	return cost
 }
@@ -215,7 +216,7 @@ func (e *Engine) SumSquares(x []float32) float64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	parts := Grow(&e.parts, (len(x)+squaresChunk-1)/squaresChunk)
-	e.eachLocked(&vectorJob{op: opPartialSquares, x: x, parts: parts}, len(x))
+	e.eachLocked(&vectorJob{op: opPartialSquares, chunk: squaresChunk, x: x, parts: parts}, len(x))
 	var s float64
 	for _, v := range parts {
 		s += v

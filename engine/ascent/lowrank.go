@@ -349,7 +349,8 @@ func (l *lowRank) scale(worker *engine.Worker, dst, res, z, t engine.Matrix, h f
 		worker.GradRows(columns(dst), signed, columns(z), t.Row(i), l.sign*h, columns(y))
 	}
 	for b := range dst.Rows {
-		for i, last := 0, dst.Row(b)[kr:]; i < len(last); i++ {
+		last := dst.Row(b)[kr:]
+		for i := range last {
 			last[i] = 0 - t.Data[i*t.RS+b]
 		}
 	}
