@@ -214,16 +214,17 @@ func (p *endpoint) finish() error {
 }
 
 func (p *endpoint) exit(status int) {
-	awaitReaders(time.Second)
+	awaitReaders()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	C.end_all(C.int(status))
 }
 
-// awaitReaders waits until the launcher has read what this process wrote to standard output and error, which are pipes:
-// mpirun of MPICH drops the rest when a rank ends the others.
-func awaitReaders(atMost time.Duration) {
-	for begun := time.Now(); time.Since(begun) < atMost && (unread(1) || unread(2)); time.Sleep(time.Millisecond) {
+// awaitReaders waits, a second at most, until the launcher has read what this process wrote to standard output and
+// error, which are pipes: mpirun of MPICH drops the rest when a rank ends the others.
+func awaitReaders() {
+	for begun := time.Now(); time.Since(begun) < time.Second && (unread(1) || unread(2)); {
+		time.Sleep(time.Millisecond)
 	}
 }
 
