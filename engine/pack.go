@@ -112,6 +112,9 @@ func (e *Engine) repack(p *Packed, b Matrix) {
 
 func (e *Engine) packInto(p *Packed, b Matrix) {
 	cost := ElementFlops(b.Rows * b.Cols)
+	if b.RS == 1 && b.CS != 1 {
+		cost *= 2
+	}
 	n := e.TasksFor(p.Panels(), cost)
 	e.pack = packJob{p: p, b: b, tasks: n}
 	e.run(&e.pack, n, cost)
@@ -141,7 +144,10 @@ func (p *Packed) Pad(q *Packed, n int) {
 
 // fill packs the panels [p0, p1) of b.
 func (p *Packed) fill(b Matrix, p0, p1 int) {
-	const rows = 16 // at a time, so that all panels read the same pages of b
+	rows := 16 // at a time, so that all panels read the same pages of b
+	if b.RS == 1 && b.CS != 1 {
+		rows = max(b.Rows, 1)
+	}
 	nr, nb := p.kern.nr, p.blocks()
 	for kb := range nb {
 		k0, k1 := Part(b.Rows, nb, kb)
