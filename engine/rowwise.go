@@ -197,14 +197,23 @@ func argMost(call string, dst []int32, x Matrix, sign float32) {
 		panic("engine: " + call + ": x has rows but no columns")
 	}
 	for i := range dst {
-		best, at := float32(math.Inf(-1)), 0
+		best := ranked(float32(math.Inf(-1)), 0)
 		for j := range x.Cols {
-			if v := sign * x.At(i, j); v > best {
-				best, at = v, j
-			}
+			best = max(best, ranked(sign*x.At(i, j), j))
 		}
-		dst[i] = int32(at)
+		dst[i] = int32(^best)
 	}
+}
+
+// ranked returns an integer in the order of v, among equals of falling j, whose last 32 bits are ^j; of NaN one below
+// all others. The largest of integers is found without branches, which nothing would predict.
+func ranked(v float32, j int) int64 {
+	const infinity = 0x7F800000
+	bits := int64(int32(math.Float32bits(v)))
+	sign := bits >> 63
+	order := (bits&math.MaxInt32 ^ sign) - sign // the same for -0 and +0
+	isNaN := (infinity - order) >> 63
+	return (order&^isNaN|isNaN<<31)<<32 | int64(^uint32(j))
 }
 
 // LayerNorm normalises each row of x (n x d) to mean 0 and variance 1, without scale and shift:
