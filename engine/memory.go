@@ -13,3 +13,10 @@ func AlignedFloats(n int) []float32 {
 	skip := int(-uintptr(unsafe.Pointer(&b[0])) & 63 / 4)
 	return b[skip : skip+n : skip+n]
 }
+
+// Bytes allocates n bytes, as AlignedFloats floats: for the pixels of many images.
+func Bytes(n int) []byte {
+	b := make([]byte, n)
+	adviseHuge(b)
+	return b
+}

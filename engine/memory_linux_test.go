@@ -32,6 +32,12 @@ func TestHugePages(t *testing.T) {
 				t.Errorf("%d floats: huge pages are not requested for number %d", n, at)
 			}
 		}
+		b := Bytes(4 * n)
+		for _, at := range []int{0, len(b) / 2, len(b) - 1} {
+			if !advised(t, uintptr(unsafe.Pointer(&b[at]))) {
+				t.Errorf("%d bytes: huge pages are not requested for number %d", len(b), at)
+			}
+		}
 	}
 }
 

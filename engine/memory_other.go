@@ -2,4 +2,4 @@
 
 package engine
 
-func adviseHuge([]float32) {}
+func adviseHuge[T byte | float32]([]T) {}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"dpnbench/dataset"
+	"dpnbench/engine"
 	"dpnbench/internal/array"
 	"dpnbench/internal/parallel"
 )
@@ -169,10 +170,10 @@ func readPart(name string, open opener, n int, opt Options) (*part, error) {
 		return nil, fmt.Errorf("%s: shape %v: %s", p.file, a.Shape, problem)
 	}
 	if !p.IsImage() {
-		p.values = make([]float32, rows*a.Width())
+		p.values = engine.AlignedFloats(rows * a.Width())
 		return p, inParallel(opt, rows, a.Width(), func(lo, hi int) error { return p.readValues(a.Array, lo, hi) })
 	}
-	p.pixels = make([]byte, rows*a.Width())
+	p.pixels = engine.Bytes(rows * a.Width())
 	return p, inParallel(opt, rows, a.Width(), func(lo, hi int) error {
 		return p.readPixels(a.Array, lo, hi, p.grid.last)
 	})

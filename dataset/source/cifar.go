@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"dpnbench/dataset"
+	"dpnbench/engine"
 	"dpnbench/internal/regular"
 )
 
@@ -126,7 +127,7 @@ func (p *part) readCIFAR(path string, r io.Reader, size int64, labels int) error
 			"bytes an image", n, len(record))}
 	}
 	in := bufio.NewReaderSize(r, 1<<20)
-	p.pixels = append(make([]byte, 0, len(p.pixels)+int(n)*cifarPixels), p.pixels...)
+	p.pixels = append(engine.Bytes(len(p.pixels) + int(n)*cifarPixels)[:0], p.pixels...)
 	for i := range n {
 		if k, err := io.ReadFull(in, record); err != nil {
 			return &FormatError{File: path, Offset: i*int64(len(record)) + int64(k), Problem: "unreadable", Err: err}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 
+	"dpnbench/engine"
 	"dpnbench/internal/regular"
 )
 
@@ -201,7 +202,7 @@ func (r *idxReader) content(start, keep, total int64) (data []byte, err error) {
 	if r.packed {
 		data, err = readGrowing(r, int(keep))
 	} else {
-		data = make([]byte, keep)
+		data = engine.Bytes(int(keep))
 		var got int
 		got, err = io.ReadFull(r, data)
 		data = data[:got]
@@ -239,10 +240,10 @@ func (r *idxReader) end(at, total int64) error {
 // promises too much costs at most twice what is really there. It returns what it read; io.EOF
 // means that r ended early.
 func readGrowing(r io.Reader, n int) ([]byte, error) {
-	data := make([]byte, 0, min(n, firstRead))
+	data := engine.Bytes(min(n, firstRead))[:0]
 	for len(data) < n {
 		if len(data) == cap(data) {
-			data = append(make([]byte, 0, min(n, 2*cap(data))), data...)
+			data = append(engine.Bytes(min(n, 2*cap(data)))[:0], data...)
 		}
 		k, err := r.Read(data[len(data):cap(data)])
 		data = data[:len(data)+k]

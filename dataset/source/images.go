@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"dpnbench/dataset"
+	"dpnbench/engine"
 	"dpnbench/internal/parallel"
 	"dpnbench/internal/regular"
 )
@@ -300,7 +301,7 @@ func together(dir string, files []imageFile, images []*decoded) (*part, error) {
 		}
 	}
 	p := &part{file: dir, Shape: dataset.Shape{Rows: first.rows, Cols: first.cols, Channels: channels}, before: before}
-	p.pixels = make([]byte, 0, len(images)*p.Shape.Len())
+	p.pixels = engine.Bytes(len(images) * p.Shape.Len())[:0]
 	for i, x := range images {
 		for range channels / x.channels {
 			p.pixels = append(p.pixels, x.pixels...)
