@@ -106,7 +106,7 @@ func Open(spec string, opt Options) (*dataset.Data, error) {
 // OpenContext is Open with a context, because drawing many built-in digits, and reading large files, takes a while.
 func OpenContext(ctx context.Context, spec string, opt Options) (*dataset.Data, error) {
 	opt.ctx = ctx
-	if err := needColumns(spec, opt); err != nil {
+	if err := checkFor(spec, opt); err != nil {
 		return nil, err
 	}
 	if spec == "digits" {
@@ -205,8 +205,11 @@ func read(spec string, opt Options) (*content, error) {
 	return f.read(spec, opt)
 }
 
-// needColumns refuses options about columns of what has none.
-func needColumns(spec string, opt Options) error {
+// checkFor refuses a format for what has a name, and options about columns of what has none.
+func checkFor(spec string, opt Options) error {
+	if opt.Format != "" && hasName(spec) {
+		return fmt.Errorf("--format: %s has a format of its own, expected a file or folder", spec)
+	}
 	for _, o := range []struct {
 		name string
 		set  bool

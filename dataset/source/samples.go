@@ -29,7 +29,7 @@ func OpenSamples(ctx context.Context, specs []string, in io.Reader, shape datase
 		if opt.Label == noLabel || spec == Standard {
 			continue
 		}
-		if err := needColumns(spec, opt); err != nil {
+		if err := checkFor(spec, opt); err != nil {
 			return nil, nil, err
 		}
 	}
