@@ -182,6 +182,25 @@ func TestVectorShares(t *testing.T) {
 	}
 }
 
+// TestRowShares checks that tasks get nearly the same number of rows, also of few, and all rows once.
+func TestRowShares(t *testing.T) {
+	for _, n := range []int{65, 96, 100, 128, 129, 200, 1000} {
+		for tasks := 1; tasks <= (n+rowBlock-1)/rowBlock; tasks++ {
+			j, next := rowwiseJob{n: n, tasks: tasks}, 0
+			for task := range tasks {
+				begin, end := j.part(task)
+				if begin != next || end-begin > n/tasks+rowUnit {
+					t.Errorf("%d rows, %d tasks: rows %d to %d for task %d", n, tasks, begin, end, task)
+				}
+				next = end
+			}
+			if next != n {
+				t.Errorf("%d rows, %d tasks: only %d", n, tasks, next)
+			}
+		}
+	}
+}
+
 // workJob does the same work in each task.
 type workJob func(worker int)
 

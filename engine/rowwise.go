@@ -5,8 +5,10 @@ import (
 	"math"
 )
 
-// rowBlock is the least number of rows of a task.
-const rowBlock = 64
+const (
+	rowBlock = 64 // about the least number of rows, or columns, of a task
+	rowUnit  = 16 // tasks have multiples of it
+)
 
 type rowwiseOp int
 
@@ -60,14 +62,19 @@ func (e *Engine) eachRowLocked(j *rowwiseJob, n int) {
 	e.rowwise = rowwiseJob{}
 }
 
+// part returns the rows, or columns, of a task.
+func (j *rowwiseJob) part(task int) (begin, end int) {
+	lo, hi := Part((j.n+rowUnit-1)/rowUnit, j.tasks, task)
+	return lo * rowUnit, min(hi*rowUnit, j.n)
+}
+
 func (j *rowwiseJob) run(worker, task int) {
-	lo, hi := Part((j.n+rowBlock-1)/rowBlock, j.tasks, task)
-	end := min(hi*rowBlock, j.n)
+	begin, end := j.part(task)
 	atOnce := rowBlock
 	if j.op != opColumnSums && j.op != opAddColumns {
 		atOnce = max(1, min(rowBlock, piece/max(j.x.Cols, 1))) // so that no call is long
 	}
-	for r0 := lo * rowBlock; r0 < end; r0 += atOnce {
+	for r0 := begin; r0 < end; r0 += atOnce {
 		r1 := min(r0+atOnce, end)
 		switch j.op {
 		case opRowDots:
