@@ -67,9 +67,10 @@ func readImages(path string, opt Options) (*content, error) {
 		c.notes = leftOut("folder", otherFolders(path, train, test), "only training and test images are read")
 	}
 	for _, s := range []struct {
-		dir string
-		to  **part
-	}{{train, &c.train}, {test, &c.test}} {
+		dir   string
+		split string
+		to    **part
+	}{{train, trainSplit, &c.train}, {test, testSplit, &c.test}} {
 		if s.dir == "" || s.dir == train && opt.TestOnly && test != "" {
 			continue
 		}
@@ -77,9 +78,12 @@ func readImages(path string, opt Options) (*content, error) {
 		if err != nil {
 			return nil, err
 		}
-		if *s.to, err = decodeAll(s.dir, files, opt); err != nil {
+		p, err := decodeAll(s.dir, files[:opt.first(s.split, len(files))], opt)
+		if err != nil {
 			return nil, err
 		}
+		p.texts = classesOfFiles(files) // of all
+		*s.to = p
 	}
 	return c, c.sameChannels(opt)
 }
@@ -307,11 +311,18 @@ func together(dir string, files []imageFile, images []*decoded) (*part, error) {
 			p.pixels = append(p.pixels, x.pixels...)
 		}
 		images[i] = nil
-		if files[i].class != "" {
-			p.texts = append(p.texts, files[i].class)
-		}
 	}
 	return p, nil
+}
+
+// classesOfFiles returns the class of each file; nil without classes.
+func classesOfFiles(files []imageFile) (classes []string) {
+	for _, f := range files {
+		if f.class != "" {
+			classes = append(classes, f.class)
+		}
+	}
+	return classes
 }
 
 // read reads one image in the size and channels of opt.

@@ -159,6 +159,11 @@ func TestImageFolders(t *testing.T) {
 		"too large":   {map[string][]byte{"a/1.png": small, "a/2.png": small}, Options{Memory: 10}, "are available", 0},
 		"test share": {map[string][]byte{"train/a/1.png": small, "test/a/2.png": small}, Options{TestShare: 0.5},
 			"has test samples", 0},
+		"first": {map[string][]byte{"a/1.png": small, "a/2.png": small, "b/3.png": {1}}, Options{TrainSize: 2}, "", 2},
+		"first, share": {map[string][]byte{"a/1.png": small, "a/2.png": small, "b/3.png": {1}},
+			Options{TrainSize: 1, TestShare: 0.5}, "1 of 3 files", 0},
+		"first test": {map[string][]byte{"train/a/1.png": small, "test/a/1.png": small, "test/a/2.png": {1}},
+			Options{TestSize: 1}, "", 1},
 		"unlabelled, share": {map[string][]byte{"1.png": small, "2.png": small, "3.png": small, "4.png": small},
 			Options{TestShare: 0.25}, "", 3},
 	} {
@@ -178,6 +183,13 @@ func TestImageFolders(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
+	write(t, dir, "a/1.png", small)
+	write(t, dir, "b/2.png", small)
+	if d, err := Open(dir, Options{TrainSize: 1}); err != nil || !slices.Equal(d.Classes, []string{"a", "b"}) ||
+		!slices.Equal(d.Train.Labels, []uint16{0}) {
+		t.Errorf("the first image: %v, %v, expected the classes of all", d, err)
+	}
+	dir = t.TempDir()
 	for i := range 30 {
 		write(t, dir, fmt.Sprintf("a/%d.png", i), []byte("no image"))
 	}

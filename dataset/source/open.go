@@ -92,6 +92,19 @@ func (o Options) check(most int) error {
 	return nil
 }
 
+// first returns how many of the n samples of a split are wanted, the first ones. The sizes are those after the split by
+// TestShare, which needs all samples.
+func (o Options) first(split string, n int) int {
+	size := o.TrainSize
+	if split == testSplit {
+		size = o.TestSize
+	}
+	if size == 0 || o.TestShare > 0 {
+		return n
+	}
+	return min(size, n)
+}
+
 // Open loads the data set that spec names. "digits" are the built-in digits; "mnist" and
 // "fashion-mnist" are searched for in the folder named by the environment variable DPN_DATA (and
 // folders of those names in it), then in CacheDir; "mnist-c:FOLDER" are the clean images of MNIST-C's

@@ -71,7 +71,7 @@ func (c *content) readShards(split string, files []string, opt Options) (*part, 
 		p.Shape = dataset.Vector(r.width)
 		return p, nil
 	}
-	images, err := decodeAll(p.file, r.images, opt)
+	images, err := decodeAll(p.file, r.images[:opt.first(split, len(r.images))], opt)
 	if err != nil {
 		return nil, err
 	}

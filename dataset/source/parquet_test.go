@@ -274,6 +274,10 @@ func TestParquetSamples(t *testing.T) {
 			t.Errorf("more samples than there are: %v", err)
 		}
 	}
+	path := write(t, t.TempDir(), "x.parquet", parquetOf(t, []hubRow{{image, 1}, {hubImage{Bytes: []byte{1}}, 0}}, names))
+	if d, err := Open(path, Options{TrainSize: 1}); err != nil || d.Train.Len() != 1 || len(d.Classes) != 2 {
+		t.Errorf("the first image, before one that is none: %v, %v", d, err)
+	}
 }
 
 func TestParquetErrors(t *testing.T) {
