@@ -302,7 +302,14 @@ func (a *app) openModelData(ctx context.Context, m *dpn.Model, path string, d *d
 	if flags.Changed("data") {
 		a.noteData(data)
 	}
-	samples, c := m.Shape.Samples(), m.Config
+	a.warnOfTraining(m, path, trained, m.Config, data)
+	return data, nil
+}
+
+// warnOfTraining warns of a model of the settings trained that was, or may have been, trained on the test samples of
+// data, or on other samples of their name. The data were opened with the settings c.
+func (a *app) warnOfTraining(m *dpn.Model, path string, trained, c dpn.Config, data *dataset.Data) {
+	samples := m.Shape.Samples()
 	switch {
 	case data.Test != nil && m.TrainedOn(data.Test):
 		a.log().Warn("the model was trained on test "+samples+": results on them say little about others", "data",
@@ -315,7 +322,6 @@ func (a *app) openModelData(ctx context.Context, m *dpn.Model, path string, d *d
 		a.log().Warn("the "+samples+" differ from those that the model was trained with, under the same name", "data",
 			c.Data, "model", path)
 	}
-	return data, nil
 }
 
 // openValidation opens the images of the setting val-data; nil without it.

@@ -224,6 +224,24 @@ func (v *evaluation) images(ctx context.Context, m *dpn.Model, trained dpn.Confi
 	return val, data.Name, nil
 }
 
+// warnOfOther warns of a model of --with that was, or may have been, trained on the samples of the split that it is
+// evaluated on. The data were opened with the settings c.
+func (v *evaluation) warnOfOther(m *dpn.Model, path string, c dpn.Config, data *dataset.Data, samples *dataset.Set) {
+	if v.split == "test" {
+		v.warnOfTraining(m, path, m.Config, c, data)
+		return
+	}
+	seen := m.TrainedOn(samples)
+	if c.ValData == "" && m.TrainedOn(data.Train) { // on all of them but those that it kept itself
+		held, err := m.Validation(data.Train)
+		seen = m.Config.ValData != "" || err != nil || !sameSamples(held, samples)
+	}
+	if seen {
+		v.log().Warn("the model was, or may have been, trained on some of the validation "+m.Shape.Samples()+
+			" of --model: results on them say little about others", "with", path)
+	}
+}
+
 func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if v.split == "test" {
 		if err := onlyWith(flags, "--split validation", "val-data"); err != nil {
@@ -284,6 +302,9 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 	images, dataName, err := v.images(ctx, m, trained, data)
 	if err != nil {
 		return err
+	}
+	for i, other := range all[1:] {
+		v.warnOfOther(other, v.model.with[i], m.Config, data, images)
 	}
 	v.explainAscent(e, m, images, false)
 	assumed := assumedSettings(m, flags)

@@ -122,6 +122,30 @@ func TestTrainedOn(t *testing.T) {
 			t.Errorf("predict %s %s: status %d, standard error %q", c.model, c.flags, status, errs)
 		}
 	}
+	// Other models of an ensemble.
+	for seed, share := range []string{"0.2", "0.2", "0"} {
+		args := []string{fmt.Sprint("val", seed), "--val-size", "20", "--seed", fmt.Sprint(seed), "--test-share", share}
+		if share == "0" {
+			args = args[:5]
+		}
+		succeed(t, with(train, args...)...)
+	}
+	const heldOut = "trained on some of the validation vectors"
+	for _, c := range []struct{ command, with, want string }{
+		{"eval --split validation", "val1", heldOut}, {"eval --split validation", "val0", ""},
+		{"eval", "val1", ""}, {"eval", "all", "may have been trained on some of the test vectors"},
+		{"predict", "all", "may have been trained on some of the test vectors"}, {"predict", "val1", ""},
+		{"predict --data new.csv", "pair", ""}, {"predict --data same.csv", "silent", ""},
+		{"predict --data new.csv", "twice", ""},
+	} {
+		args := with(strings.Fields(c.command), "--model", filepath.Join("val0", dpn.ModelFile), "--with",
+			filepath.Join(c.with, dpn.ModelFile))
+		_, errs, status := dpnbench(t, args...)
+		warned := strings.Contains(errs, "trained")
+		if status != exitDone || !strings.Contains(errs, c.want) || warned != (c.want != "") {
+			t.Errorf("%s --with %s: status %d, standard error %q, want %q", c.command, c.with, status, errs, c.want)
+		}
+	}
 	write(t, "x.csv", []byte(text+"1,1,u\n2,2,v\n3,3,u\n")) // of which another quarter is drawn
 	_, errs, status := dpnbench(t, "eval", "--model", filepath.Join("some", dpn.ModelFile))
 	if status != exitDone || !strings.Contains(errs, "may have been trained on some") {

@@ -155,7 +155,7 @@ func (p *predicting) run(ctx context.Context, c *cobra.Command, args []string) e
 		return err
 	}
 	defer e.Close()
-	samples, names, err := p.samples(ctx, m, c.InOrStdin())
+	samples, names, err := p.samples(ctx, all, c.InOrStdin())
 	if err != nil {
 		return err
 	}
@@ -196,11 +196,15 @@ func (p *predicting) check(m *dpn.Model) error {
 }
 
 // samples opens what is to be classified, and returns the names of images.
-func (p *predicting) samples(ctx context.Context, m *dpn.Model, in io.Reader) (*dataset.Set, []string, error) {
+func (p *predicting) samples(ctx context.Context, all dpn.Ensemble, in io.Reader) (*dataset.Set, []string, error) {
+	m := all[0]
 	if len(p.data) == 0 {
 		data, err := p.openModelData(ctx, m, p.model.path, &dataFlags{}, &pflag.FlagSet{}, false)
 		if err != nil {
 			return nil, nil, err
+		}
+		for i, other := range all[1:] {
+			p.warnOfTraining(other, p.model.with[i], other.Config, m.Config, data)
 		}
 		p.data = []string{data.Name}
 		return data.Test, nil, needTest(data)
@@ -215,9 +219,11 @@ func (p *predicting) samples(ctx context.Context, m *dpn.Model, in io.Reader) (*
 		return nil, nil, err
 	}
 	if s := data.Test; s.Labelled() {
-		if trained := p.trainedOn(m, s); trained != "" {
-			p.log().Warn("the model "+trained+" "+s.Shape.Samples()+": the accuracy says little about others", "data",
-				strings.Join(p.data, " "), "model", p.model.path)
+		for i, path := range append([]string{p.model.path}, p.model.with...) {
+			if trained := p.trainedOn(all[i], s); trained != "" {
+				p.log().Warn("the model "+trained+" "+s.Shape.Samples()+": the accuracy says little about others", "data",
+					strings.Join(p.data, " "), "model", path)
+			}
 		}
 	}
 	return data.Test, names, nil
