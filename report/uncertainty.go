@@ -154,9 +154,11 @@ func (u Uncertainty) misclassifiedSentence() string {
 		better = u.Study.Scores[best].Name
 	}
 	b := t.Scores[best]
+	chosen := u.Study.MisclassifiedChosenOn
 	return u.text().Say("misclassified advice", "wrong", u.Study.Wrong, "samples", u.Study.Samples,
 		"score", kind.Name, "meaning", kind.Meaning, "auroc", d.AUROC, "ci", shareInterval(d.AUROCCI, 3),
-		"chosen", u.Study.ChosenOn, "better", better, "betterAUROC", b.AUROC, "betterCI", shareInterval(b.AUROCCI, 3))
+		"chosen", chosen, "allRight", u.validated() && chosen == "test",
+		"better", better, "betterAUROC", b.AUROC, "betterCI", shareInterval(b.AUROCCI, 3))
 }
 
 // aboutRight is the verdict on a mean confidence that agrees with the accuracy.

@@ -105,6 +105,12 @@ func TestUncertaintySummary(t *testing.T) {
 	for j := range s.Tasks[2].Scores {
 		s.Tasks[2].Scores[j].AUROC = 0.6
 	}
+	s.MisclassifiedChosenOn = "validation"
+	if strings.Contains(text(), "No validation image is misclassified") {
+		t.Errorf("the score was chosen on misclassified validation images: %s", text())
+	}
+	s.MisclassifiedChosenOn = "test"
+	contains(t, text(), "No validation image is misclassified: this score was chosen on the test images")
 	s.Tasks[0].Scores[2].Limit = separation.Float(math.Inf(1))
 	contains(t, text(), "No score detects these well: rotated (best: “phi_0”, AUROC 0.600)")
 	if strings.Contains(text(), "Reject") {

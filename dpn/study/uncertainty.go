@@ -32,6 +32,9 @@ type UncertaintyStudy struct {
 	// here, if ChosenOn is "validation", or else on "test".
 	Advice   UncertaintyAdvice `json:"advice"`
 	ChosenOn string            `json:"chosen_on"`
+	// MisclassifiedChosenOn says the same of Advice.Misclassified: "test" also where no validation image is
+	// misclassified; empty without such an advice.
+	MisclassifiedChosenOn string `json:"misclassified_chosen_on"`
 
 	Calibration *CalibrationStudy `json:"calibration"`
 
@@ -202,6 +205,9 @@ func MeasureUncertainty(ctx context.Context, e *engine.Engine, m *dpn.Model, s *
 	}
 	out.Accuracy = out.Calibration.Before.Accuracy
 	out.Wrong = len(misclassified(e, known, s))
+	if out.Advice.Misclassified != "" {
+		out.MisclassifiedChosenOn = "test"
+	}
 	if choosing == nil {
 		return out, nil
 	}
@@ -210,7 +216,9 @@ func MeasureUncertainty(ctx context.Context, e *engine.Engine, m *dpn.Model, s *
 		return nil, fmt.Errorf("validation images: %w", err)
 	}
 	advice := advise(tasks)
-	if out.ChosenOn = "validation"; advice.Misclassified == "" { // there were none
+	if out.ChosenOn = "validation"; advice.Misclassified != "" {
+		out.MisclassifiedChosenOn = "validation"
+	} else {
 		advice.Misclassified = out.Advice.Misclassified
 	}
 	out.Advice = advice

@@ -158,7 +158,8 @@ func TestChosenOnValidation(t *testing.T) {
 	if own.Advice.Unknown == other.Advice.Unknown || own.Advice.Misclassified == other.Advice.Misclassified {
 		t.Fatalf("test and validation images give the same advice: %+v, %+v", own.Advice, other.Advice)
 	}
-	if got.Advice != other.Advice || got.ChosenOn != "validation" {
+	if got.Advice != other.Advice || got.ChosenOn != "validation" || got.MisclassifiedChosenOn != "validation" ||
+		own.MisclassifiedChosenOn != "test" {
 		t.Errorf("advice %+v on %s, want that of the validation images, %+v", got.Advice, got.ChosenOn, other.Advice)
 	}
 	for i, task := range got.Tasks {
@@ -176,7 +177,8 @@ func TestChosenOnValidation(t *testing.T) {
 		held.Labels[i] = uint16(y)
 	}
 	want := UncertaintyAdvice{other.Advice.Unknown, own.Advice.Misclassified}
-	if got = measure(test, held); got.Advice != want || got.Calibration.After != nil {
+	if got = measure(test, held); got.Advice != want || got.Calibration.After != nil ||
+		got.ChosenOn != "validation" || got.MisclassifiedChosenOn != "test" {
 		t.Errorf("all validation images are right: advice %+v, want %+v; calibration %+v", got.Advice, want,
 			got.Calibration)
 	}
