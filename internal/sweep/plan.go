@@ -308,6 +308,20 @@ func (a Axis) at(u float64) string {
 	return text(v)
 }
 
+// drawn returns a value of the range, each whole number as likely as any other, or on the log scale as its share of it.
+// Of very many each is as good as none.
+func (a Axis) drawn(r *num.Rand) string {
+	switch {
+	case !a.whole || a.to-a.from >= math.MaxInt32:
+		return a.at(r.Float64())
+	case !a.Log:
+		return strconv.FormatFloat(a.from+float64(r.Intn(int(a.to-a.from)+1)), 'f', 0, 64)
+	}
+	first, end := a.from-0.5, a.to+0.5
+	v := math.Round(first * math.Pow(end/first, r.Float64()))
+	return strconv.FormatFloat(min(max(v, a.from), a.to), 'f', 0, 64)
+}
+
 // values are those in a grid.
 func (a Axis) values() []string {
 	list := a.list
@@ -349,7 +363,7 @@ func (p *Plan) draw(n int, seed uint64) {
 			if a.list != nil {
 				point = append(point, a.list[r.Intn(len(a.list))])
 			} else {
-				point = append(point, a.at(r.Float64()))
+				point = append(point, a.drawn(r))
 			}
 		}
 		if key := strings.Join(point, "\x00"); !seen[key] {

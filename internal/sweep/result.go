@@ -189,7 +189,7 @@ func (p *Plan) Rank(results []*Result) []*Group {
 		a, b := groups[i], groups[j]
 		x, y := score(p.By, a.Loss.Mean, a.Accuracy.Mean), score(p.By, b.Loss.Mean, b.Accuracy.Mean)
 		return cmp.Or(cmp.Compare(none(a), none(b)), cmp.Compare(b.Of, a.Of),
-			cmp.Compare(min(a.Failed, 1), min(b.Failed, 1)), cmp.Compare(x[0], y[0]), cmp.Compare(x[1], y[1]),
+			cmp.Compare(min(a.Failed, 1), min(b.Failed, 1)), slices.Compare(x[:], y[:]),
 			cmp.Compare(a.Runs[0].Point, b.Runs[0].Point)) < 0
 	})
 	for i, g := range groups {
@@ -249,10 +249,11 @@ func (p *Plan) Report(results []*Result, data string) *Report {
 		r.Seconds += s.Seconds
 	}
 	var best *Result
+	var least [2]float64
 	for _, s := range r.Table[0].Runs {
-		if s.Status == Finished && (best == nil || score(p.By, s.ValLoss, s.ValAccuracy)[0] <
-			score(p.By, best.ValLoss, best.ValAccuracy)[0]) {
-			best = s
+		x := score(p.By, s.ValLoss, s.ValAccuracy)
+		if s.Status == Finished && (best == nil || slices.Compare(x[:], least[:]) < 0) {
+			best, least = s, x
 		}
 	}
 	if best != nil {

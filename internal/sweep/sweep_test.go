@@ -146,6 +146,28 @@ func TestDraws(t *testing.T) {
 	}
 }
 
+// Each whole number of a range is drawn as often as any other, also the first and the last one; on the log scale small
+// ones more often. Five standard deviations of a share of 10,000 draws are 0.025.
+func TestWholeDraws(t *testing.T) {
+	p := mustPlan(t, "[sweep]\nmethod = 'random'\ndraws = 10000\n[vary]\ncomponents = {from = 2, to = 4}\n"+
+		"steps = {from = 1, to = 3, log = true}\nlr = {from = 1e-6, to = 1.0, log = true}")
+	shares := map[string]float64{}
+	for _, point := range p.Points {
+		for i, a := range p.Axes {
+			shares[a.Name+" "+point[i]] += 1 / float64(len(p.Points))
+		}
+	}
+	for name, want := range map[string]float64{
+		"components 2": 1. / 3, "components 3": 1. / 3, "components 4": 1. / 3,
+		"steps 1": math.Log(3) / math.Log(7), "steps 2": math.Log(5./3) / math.Log(7),
+		"steps 3": math.Log(7./5) / math.Log(7),
+	} {
+		if math.Abs(shares[name]-want) > 0.025 {
+			t.Errorf("%s: a share of %.3f, want %.3f", name, shares[name], want)
+		}
+	}
+}
+
 // results invents results of runs: a loss that is least at lr 0.01.
 func results(runs []Run) (all []*Result) {
 	for _, r := range runs {
@@ -231,6 +253,10 @@ func TestRank(t *testing.T) {
 		!(math.Abs(float64(a.SD)-0.1) <= 1e-12) ||
 		a.Min != 0.5 || a.Max != 0.7 || r.Best.Index != 6 {
 		t.Errorf("best %+v, table %+v", r.Best.Index, r.Table[1])
+	}
+	all[6].ValLoss, all[7].ValLoss = 0.9, 0.2 // of the same accuracy
+	if r = p.Report(all, "digits"); r.Best.Index != 7 {
+		t.Errorf("best %+v, want the run of the smallest loss among those of the best accuracy", r.Best.Index)
 	}
 	lost := results(p.Rung(0, p.All())) // all of one setting, and one of another
 	for _, i := range []int{0, 1, 2, 5} {
