@@ -15,10 +15,10 @@ const hugePage = 2 << 20
 
 // adviseHuge asks for huge pages for x if it is at least as long as one. With ordinary pages, a matrix
 // that streams from memory needs an address translation every 4 KiB, where hardware prefetching stops,
-// too, and every image that is read in random order needs one from afar. Linux ignores the advice unless transparent huge pages are enabled (madvise, the usual setting,
-// or always). The range is extended to whole pages, which adjacent matrices share. The advice is taken
-// back when the garbage collector has freed x: otherwise one small object that comes to lie there
-// would keep 2 MiB.
+// too, and each of many images that are read in random order needs another one. Linux ignores the advice
+// unless transparent huge pages are enabled (madvise, the usual setting, or always). The range is extended
+// to whole pages, which adjacent matrices share. The advice is taken back when the garbage collector has
+// freed x: otherwise one small object that comes to lie there would keep 2 MiB.
 func adviseHuge[T byte | float32](x []T) {
 	size := uintptr(len(x)) * unsafe.Sizeof(*new(T))
 	if size < hugePage {

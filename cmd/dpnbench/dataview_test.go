@@ -160,7 +160,7 @@ func TestColumns(t *testing.T) {
 	fails(t, []string{"train", "--data", "flowers.csv", "--drop", "date,code"}, "--data: flowers.csv", `"date"`,
 		`"day"`)
 	fails(t, []string{"train", "--drop", "date"}, "--drop: digits has no columns")
-	fails(t, []string{"train", "--format", "csv"}, "--format: digits has a format of its own, expected a file or folder")
+	fails(t, []string{"train", "--format", "csv"}, "--format: digits has a format of its own, expected a file")
 	fails(t, []string{"data", "info", "mnist", "--format", "idx"}, "--format: mnist has a format of its own")
 	fails(t, []string{"train", "--data", "flowers.csv", "--drop", "a,,b"}, `--drop "a,,b"`)
 	succeed(t, "train", "--data", "flowers.csv", "--drop", "day,code", "--test-share", "0.25", "--max-updates", "60",

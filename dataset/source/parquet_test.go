@@ -274,7 +274,8 @@ func TestParquetSamples(t *testing.T) {
 			t.Errorf("more samples than there are: %v", err)
 		}
 	}
-	path := write(t, t.TempDir(), "x.parquet", parquetOf(t, []hubRow{{image, 1}, {hubImage{Bytes: []byte{1}}, 0}}, names))
+	broken := parquetOf(t, []hubRow{{image, 1}, {hubImage{Bytes: []byte{1}}, 0}}, names)
+	path := write(t, t.TempDir(), "x.parquet", broken)
 	if d, err := Open(path, Options{TrainSize: 1}); err != nil || d.Train.Len() != 1 || len(d.Classes) != 2 {
 		t.Errorf("the first image, before one that is none: %v, %v", d, err)
 	}
