@@ -194,6 +194,20 @@ func TestFor(t *testing.T) {
 	if got := c.For(sized(dataset.Grey(8, 8), 4000, 40)); got.Components != 40 {
 		t.Errorf("%d components for 40 classes", got.Components)
 	}
+	for _, name := range Presets() {
+		uneven := sized(dataset.Grey(8, 8), 402, 2) // two images of the third class
+		uneven.Classes = append(uneven.Classes, "c")
+		uneven.Train.Labels[400], uneven.Train.Labels[401] = 2, 2
+		c, _ := Preset(name)
+		got := c.For(uneven)
+		if m, err := New(got, uneven); err != nil || m.Check(uneven.Train) != nil {
+			t.Errorf("%s with a class of two images: %v", name, cmp.Or(err, m.Check(uneven.Train)))
+		}
+		if train, _, err := got.Split(uneven.Train); err != nil || got.Init == InitClasswise && got.Components < 3 ||
+			got.Components > 9 && c.Init == InitClasswise || train.Len() < 300 {
+			t.Errorf("%s with a class of two images: %d components, %v", name, got.Components, err)
+		}
+	}
 	if DefaultPreset(dataset.Vector(3)) != "tabular" || DefaultPreset(dataset.RGB(3, 3)) != "compact" {
 		t.Error("default presets")
 	}

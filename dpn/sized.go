@@ -26,8 +26,8 @@ func DefaultPreset(shape dataset.Shape) string {
 
 // For returns the settings of a preset c for a data set: as many epochs as give the updates that the
 // preset makes on a large set (but not with a schedule that counts epochs), at most as many components
-// as a set of few or of few different samples can place, at least one for each class where each class has its own,
-// and no larger rank than there are features. Of fewer than 1000 vectors none are kept for validation: a tenth
+// as a set of few or of few different samples, or of a small class, can place, at least one for each class where each
+// class has its own, and no larger rank than there are features. Of fewer than 1000 vectors none are kept for validation: a tenth
 // of them is worth more in training than as a judge of epochs. Vectors have no RMS. Settings that fit stay as they
 // are.
 func (c Config) For(data *dataset.Data) Config {
@@ -46,12 +46,18 @@ func (c Config) For(data *dataset.Data) Config {
 
 	const each = 8 // samples of a component, at least
 	most := n / each
-	if train, _, err := c.Split(data.Train); err == nil {
+	train, _, err := c.Split(data.Train)
+	if err == nil {
 		most = min(most, distinct(train, c.Components))
 	}
 	c.Components = max(min(c.Components, most), 1)
 	if classes := len(data.Classes); c.classwise() {
 		c.Components = max(c.Components, classes)
+		for problem := "small"; err == nil && problem != "" && c.Components > classes; {
+			if _, problem = potential.CentresByClass(train.Labels, c.Components); problem != "" {
+				c.Components--
+			}
+		}
 	}
 	d := data.Train.Shape.Len()
 	if c.Extractor != "identity" {
