@@ -204,7 +204,7 @@ func argMost(call string, dst []int32, x Matrix, sign float32) {
 		panic("engine: " + call + ": x has rows but no columns")
 	}
 	for i := range dst {
-		best := ranked(float32(math.Inf(-1)), 0)
+		best := int64(math.MinInt64)
 		for j := range x.Cols {
 			best = max(best, ranked(sign*x.At(i, j), j))
 		}
@@ -217,9 +217,9 @@ func argMost(call string, dst []int32, x Matrix, sign float32) {
 func ranked(v float32, j int) int64 {
 	const infinity = 0x7F800000
 	bits := int64(int32(math.Float32bits(v)))
-	sign := bits >> 63
-	order := (bits&math.MaxInt32 ^ sign) - sign // the same for -0 and +0
-	isNaN := (infinity - order) >> 63
+	sign, size := bits>>63, bits&math.MaxInt32
+	order := (size ^ sign) - sign // the same for -0 and +0
+	isNaN := (infinity - size) >> 63
 	return (order&^isNaN|isNaN<<31)<<32 | int64(^uint32(j))
 }
 

@@ -129,14 +129,17 @@ func argMin(c Case, mem *memory) trial {
 	out := mem.output(2, rows, rowMajor, off, fill)
 	tr := trial{want: make([]float64, 2*rows), bound: make([]float64, 2*rows)}
 	for i := range rows {
-		least, most := float32(math.Inf(1)), float32(math.Inf(-1)) // column 0 if all are NaN
+		least, most := math.Inf(1), math.Inf(-1)
+		first := true // column 0 if all are NaN
 		for j := range n {
-			if v := x.At(i, j); v < least {
+			v := float64(x.At(i, j))
+			if v < least || first && v == v {
 				least, tr.want[i] = v, float64(j)
 			}
-			if v := x.At(i, j); v > most {
+			if v > most || first && v == v {
 				most, tr.want[rows+i] = v, float64(j)
 			}
+			first = first && v != v
 		}
 	}
 	tr.run = func(e *engine.Engine) {
