@@ -20,8 +20,8 @@ import (
 //	V -= sum_i N_i P_i       dc_i += sum(t_i)              dalpha += sum(sum_j r_j s_j)/alpha
 //
 // and dA_i = A_i (dP_i + dP_i^T), of a tied mixture dA = A sum_i (dP_i + dP_i^T). (The sum in dalpha is
-// sum(V * grad phi), because grad phi = -sum_i r_i G_i.) If fewer than d/3 rows of all steps have r_i
-// above 0, dP_i is not made: dA_i = (A_i W_i^T) D_i + (A_i D_i^T) W_i over these rows.
+// sum(V * grad phi), because grad phi = -sum_i r_i G_i. With alpha 0 it is NaN.) If fewer than d/3 rows of all steps
+// have r_i above 0, dP_i is not made: dA_i = (A_i W_i^T) D_i + (A_i D_i^T) W_i over these rows.
 //
 // The gradient is exact up to float32 rounding, with one approximation within it: if component i alone counts
 // for a row in the last sixteen steps or more of its ascent, the sum of W_i^T D_i over these steps is made of

@@ -58,6 +58,9 @@ func (l *lowRank) makeBound(worker *engine.Worker, i int) {
 	} else if !(least > 0) {
 		c.norm = math.NaN()
 	}
+	if !(upperNorm(worker, l.centreOf(i)) < hugeSize) { // 0 times -w_i*mu_i may be NaN on the dense route
+		c.norm = math.NaN()
+	}
 	if least == most && l.r == 0 {
 		c.isotropic = least
 	}
@@ -111,12 +114,14 @@ func (l *lowRank) pairFloats() int    { return max(l.r, 1) }
 // grouping makes long blocks: each reads the factors of many components.
 func (l *lowRank) grouping() (blocks int, byComponent bool) { return 1, false }
 
-// firstOfAll asks for moderate weights: 0 times w_i is NaN on the dense route if w_i is infinite. Factors that are not
-// finite leave no responsibility finite.
+// firstOfAll asks for moderate weights and centres: 0 times w_i or w_i*mu_i is NaN on the dense route if it is
+// infinite. Factors that are not finite leave no responsibility finite.
 func (l *lowRank) firstOfAll(e *engine.Engine) bool {
 	moderate := l.sign < 0
-	for w := l.w; len(w) > 0 && moderate; w = w[l.m.D:] {
-		moderate = upperNorm(e.Caller(), w[:l.m.D]) < hugeSize
+	for _, list := range [][]float32{l.w, l.centres} {
+		for ; len(list) > 0 && moderate; list = list[l.m.D:] {
+			moderate = upperNorm(e.Caller(), list[:l.m.D]) < hugeSize
+		}
 	}
 	return moderate
 }

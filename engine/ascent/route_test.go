@@ -1,6 +1,7 @@
 package ascent
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -78,4 +79,52 @@ func TestFewRows(t *testing.T) {
 			t.Errorf("%d rows, all components active: the sparse route costs %.2f of the dense one", rows, c)
 		}
 	}
+}
+
+// TestRoutesFarOut checks that both routes give the same bits where a centre, a weight or their product is huge or
+// infinite: what a route leaves out must be 0, and 0 times infinity is none.
+func TestRoutesFarOut(t *testing.T) {
+	e := newTestEngine(t, engine.WithThreads(1))
+	inf := float32(math.Inf(1))
+	for _, c := range []struct{ mu, w float32 }{
+		{3e38, 2}, {inf, 1}, {1e30, 1e9}, {-1e20, 1e19}, {1e19, 1}, {1, inf}, {2, 3e38}, {2, 1e30}, {0, 1e38},
+	} {
+		for _, sign := range []float32{1, -1} {
+			for rank := range 2 {
+				for _, steps := range []int{1, 3} {
+					var bits []uint32
+					for _, route := range []Route{DenseRoute, SparseRoute} {
+						m := NewLowRankMixture(2, 1, rank, []float32{0, c.mu}, []float32{0, 0})
+						m.SetLowRank(e, []float32{1, c.w}, []float32{.5, .5}[:2*rank], sign)
+						bits = append(bits, endOf(e, m, route, steps))
+					}
+					if bits[0] != bits[1] {
+						t.Errorf("mu %v, w %v, sign %v, rank %d, %d steps: %v by the dense route, %v by the sparse one", c.mu, c.w,
+							sign, rank, steps, math.Float32frombits(bits[0]), math.Float32frombits(bits[1]))
+					}
+				}
+			}
+		}
+		var bits []uint32
+		for _, route := range []Route{DenseRoute, SparseRoute} {
+			m := NewMixture(2, 1, []float32{0, c.mu}, []float32{0, 0})
+			m.SetFactors(e, []float32{1, float32(math.Sqrt(float64(c.w)))})
+			bits = append(bits, endOf(e, m, route, 3))
+		}
+		if bits[0] != bits[1] {
+			t.Errorf("mu %v, P %v: %v by the dense route, %v by the sparse one", c.mu, c.w, math.Float32frombits(bits[0]),
+				math.Float32frombits(bits[1]))
+		}
+	}
+}
+
+// endOf returns the bits of the end of an ascent from 0.5, the same of all NaN.
+func endOf(e *engine.Engine, m *Mixture, route Route, steps int) uint32 {
+	m.Route = route
+	x := engine.View([]float32{.5}, 1, 1)
+	m.Ascend(e, .1, steps, x, nil, false)
+	if x.Data[0] != x.Data[0] {
+		return math.Float32bits(float32(math.NaN()))
+	}
+	return math.Float32bits(x.Data[0])
 }
