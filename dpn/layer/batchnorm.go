@@ -79,7 +79,7 @@ func (l *BatchNorm) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 		rstd, xhat = new([]float64), new([]float32)
 	}
 	mean, variance := l.statistics(e, x)
-	if mode == Training {
+	if mode == Training && x.Rows > 0 {
 		l.remember(mean, variance, x.Rows)
 	}
 	scale := engine.Grow(rstd, l.width)

@@ -50,7 +50,7 @@ func (l *Dropout) SetRow(first int) { l.first = first }
 func (l *Dropout) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 	checkWhole("Dropout", x.Rows, l.width, y, x)
 	if mode != Training {
-		copy(y.Data, x.Data)
+		copy(whole(y), whole(x))
 		return
 	}
 	l.stream = *num.NewRand(l.seed, l.pass)

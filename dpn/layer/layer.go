@@ -115,6 +115,9 @@ func checkWhole(call string, rows, width int, list ...engine.Matrix) {
 	}
 }
 
+// whole returns the numbers of a matrix without gaps.
+func whole(m engine.Matrix) []float32 { return m.Data[:m.Rows*m.Cols] }
+
 // Tape holds the input and the output of every layer of one pass through a Stack. The next pass
 // reuses its memory. The zero value is ready to use.
 type Tape struct {
@@ -164,13 +167,13 @@ func (s Stack) Backward(e *engine.Engine, t *Tape, dx, dy engine.Matrix) {
 		x := t.Value(i - 1)
 		to := dx
 		if i > 0 {
-			to = engine.View(engine.Grow(&t.grads[i%2], len(x.Data)), x.Rows, x.Cols)
+			to = engine.View(engine.Grow(&t.grads[i%2], x.Rows*x.Cols), x.Rows, x.Cols)
 		}
 		s[i].Backward(e, to, x, t.y[i], dy)
 		dy = to
 	}
 	if len(s) == 0 && dx.Data != nil {
-		copy(dx.Data, dy.Data)
+		copy(whole(dx), whole(dy))
 	}
 }
 

@@ -73,3 +73,59 @@ func panicOf(call func()) (text string) {
 	call()
 	return ""
 }
+
+// TestFirstRows checks that passes over the first rows of larger matrices, whose memory goes on behind them, are those
+// over matrices of these rows alone, and touch no other rows.
+func TestFirstRows(t *testing.T) {
+	e := newEngine(t, engine.WithThreads(1))
+	const n, all = 5, 9
+	for _, s := range specimens() {
+		var want [][]float32
+		for _, rows := range []int{n, all} {
+			l := s.drawn()
+			in, out := l.Sizes()
+			r := num.NewRand(4, 3)
+			matrix := func(width int) (m, first engine.Matrix) {
+				m = normal(r, all, width)
+				m.Data, m.Rows = m.Data[:rows*width], rows
+				return m, m.Slice(0, n, 0, width)
+			}
+			x, x1 := matrix(in)
+			dy, dy1 := matrix(out)
+			y, y1 := matrix(out)
+			dx, dx1 := matrix(in)
+			behind := [][]float32{x.Data[n*in:], dy.Data[n*out:], y.Data[n*out:], dx.Data[n*in:]}
+			var before []float32
+			for _, b := range behind {
+				before = append(before, b...)
+			}
+			var got [][]float32
+			for _, mode := range []Mode{Evaluation, Training} {
+				l.Forward(e, y1, x1, mode)
+				got = append(got, append([]float32{}, y.Data[:n*out]...))
+			}
+			l.Backward(e, dx1, x1, y1, dy1)
+			got = append(got, dx.Data[:n*in])
+			for _, p := range l.Params() {
+				got = append(got, p.Grad)
+			}
+			if want == nil {
+				want = got
+			}
+			for i := range want {
+				same(t, fmt.Sprintf("%s, result %d", s.name, i), got[i], want[i])
+			}
+			var after []float32
+			for _, b := range behind {
+				after = append(after, b...)
+			}
+			same(t, s.name+", what lies behind", after, before)
+		}
+	}
+	b := NewBatchNorm("b", 3)
+	for _, p := range b.Params() {
+		p.Prepare()
+	}
+	b.Forward(e, engine.NewMatrix(0, 3), engine.NewMatrix(0, 3), Training)
+	same(t, "running means after no rows", b.RunningMean.Data, make([]float32, 3))
+}

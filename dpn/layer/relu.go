@@ -20,14 +20,15 @@ func (l *ReLU) MACs() int            { return 0 }
 
 func (l *ReLU) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 	checkWhole("ReLU", x.Rows, l.width, y, x)
-	if mode == Training || linalg.IsFinite(e.SumSquares(x.Data)) { // of float32, it does not overflow
-		e.ReLU(y.Data, x.Data)
+	to, from := whole(y), whole(x)
+	if mode == Training || linalg.IsFinite(e.SumSquares(from)) { // of float32, it does not overflow
+		e.ReLU(to, from)
 		return
 	}
-	for j, v := range x.Data {
-		y.Data[j] = max(v, 0)
+	for j, v := range from {
+		to[j] = max(v, 0)
 		if !linalg.IsFinite(v) {
-			y.Data[j] = float32(math.NaN())
+			to[j] = float32(math.NaN())
 		}
 	}
 }
@@ -35,6 +36,6 @@ func (l *ReLU) Forward(e *engine.Engine, y, x engine.Matrix, mode Mode) {
 func (l *ReLU) Backward(e *engine.Engine, dx, _, y, dy engine.Matrix) {
 	if dx.Data != nil {
 		checkWhole("ReLU, backward", dy.Rows, l.width, dx, y, dy)
-		e.ReLUBackward(dx.Data, y.Data, dy.Data)
+		e.ReLUBackward(whole(dx), whole(y), whole(dy))
 	}
 }
