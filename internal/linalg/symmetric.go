@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// errNoConvergence is not known to occur with finite input; the bound on the number of
+// errNoConvergence is of input that is not finite, and not known to occur otherwise; the bound on the number of
 // iterations rules out an endless loop.
 var errNoConvergence = errors.New("linalg: eigenvalue iteration did not converge")
 
@@ -88,6 +88,9 @@ func SymmetricEigen(ctx context.Context, a []float64, n int) (values, vectors []
 	return d, q, nil
 }
 
+// leastReflector is the square of a column that counts as 0 below the first entry: 2 by a smaller one overflows.
+const leastReflector = 0x1p-900
+
 // tridiagonalise reduces a to Q T Q^T: d is the diagonal of T (n), e the
 // off-diagonal (n-1). It leaves the reflectors that make up Q in a and beta.
 func tridiagonalise(ctx context.Context, a []float64, n int) (d, e, beta []float64) {
@@ -100,7 +103,7 @@ func tridiagonalise(ctx context.Context, a []float64, n int) (d, e, beta []float
 		// multiple of its first entry. v is kept in row k of a, right of the
 		// diagonal, which the reduction no longer needs.
 		v := a[k*n+k+1 : k*n+n]
-		if length := Norm(v[1:]); length == 0 {
+		if length := Norm(v[1:]); length == 0 || Dot(v, v) < leastReflector {
 			e[k] = v[0]
 		} else {
 			e[k] = -math.Copysign(Norm(v), v[0])
@@ -170,6 +173,9 @@ func diagonalise(ctx context.Context, d, e, q []float64, n int) error {
 		return err
 	}
 	budget := 60 * n
+	if math.IsNaN(size) || math.IsInf(size, 0) {
+		budget = 0
+	}
 	for hi := n - 1; hi > 0; {
 		if err := ctx.Err(); err != nil {
 			return err

@@ -115,3 +115,32 @@ func TestEigenvaluesRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestTinyColumns checks matrices with entries whose squares underflow beside others of ordinary size, as covariances of
+// pixels that hardly vary have them.
+func TestTinyColumns(t *testing.T) {
+	for _, tiny := range []float64{1e-120, 1e-150, 1e-160, 1e-165, 1e-200, 1e-308, 5e-324} {
+		for n := 3; n <= 6; n++ {
+			a := make([]float64, n*n)
+			for i := range n {
+				for j := range n {
+					a[i*n+j] = tiny
+				}
+				a[i*n+i] = float64(1 + i)
+			}
+			values, vectors, err := SymmetricEigen(t.Context(), slices.Clone(a), n)
+			if err != nil {
+				t.Fatalf("%d x %d, %v beside the diagonal: %v", n, n, tiny, err)
+			}
+			for i, v := range values {
+				row := vectors[i*n : (i+1)*n]
+				if !(math.Abs(v-float64(n-i)) <= 1e-14*float64(n)) || !(math.Abs(Norm(row)-1) <= 1e-14) {
+					t.Errorf("%d x %d, %v beside the diagonal: eigenvalue %v of %v", n, n, tiny, v, row)
+				}
+			}
+		}
+	}
+	if _, _, err := SymmetricEigen(t.Context(), []float64{1, math.NaN(), math.NaN(), 1}, 2); err == nil {
+		t.Error("NaN has eigenvalues")
+	}
+}

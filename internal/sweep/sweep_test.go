@@ -162,7 +162,7 @@ func TestWholeDraws(t *testing.T) {
 		"steps 1": math.Log(3) / math.Log(7), "steps 2": math.Log(5./3) / math.Log(7),
 		"steps 3": math.Log(7./5) / math.Log(7),
 	} {
-		if math.Abs(shares[name]-want) > 0.025 {
+		if !(math.Abs(shares[name]-want) <= 0.025) {
 			t.Errorf("%s: a share of %.3f, want %.3f", name, shares[name], want)
 		}
 	}
