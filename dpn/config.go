@@ -273,6 +273,7 @@ func (c Config) Needs(setting string) (other string, values []string) {
 	forms := func(have func(potential.Form) bool) []string {
 		return slices.DeleteFunc(potential.Forms(), func(name string) bool { return !have(potential.FormOf(name)) })
 	}
+	idle := c.Steps == 0 && c.NLL == 0 && c.Score == 0 && !c.fitsMixture() // nothing is made of the potential
 	switch form := potential.FormOf(c.Form); setting {
 	case "rank":
 		if !form.Ranked {
@@ -282,9 +283,23 @@ func (c Config) Needs(setting string) (other string, values []string) {
 		if !form.Eps {
 			return "form", forms(func(f potential.Form) bool { return f.Eps })
 		}
+		if idle {
+			return "steps", []string{"above 0"}
+		}
 	case "score-sigma":
 		if c.Score == 0 {
 			return "score-matching", []string{"above 0"}
+		}
+	case "scale":
+		switch {
+		case form.Dense && c.fitsMixture():
+			return "init", []string{InitKMeans, InitClasswise, InitSamples}
+		case !form.Dense && idle:
+			return "steps", []string{"above 0"}
+		}
+	case "denoising", "gradient":
+		if c.Steps == 0 && c.Extractor == "identity" {
+			return "steps", []string{"above 0"}
 		}
 	case "extractor-lr", "potential-lr", "alpha-lr":
 		switch {

@@ -24,7 +24,12 @@ func TestNeeds(t *testing.T) {
 		"potential-lr": func(c *Config) { c.PotentialLR *= 2 },
 		"alpha-lr":     func(c *Config) { c.AlphaLR = 0.1 },
 		"extractor-lr": func(c *Config) { c.ExtractorLR = 0.1 },
-		"lr":           func(c *Config) { c.LR *= 2 }, // always has an effect
+		"scale":        func(c *Config) { c.Scale *= 2 },
+		"denoising":    func(c *Config) { c.Denoising = 5 },
+		"gradient": func(c *Config) {
+			c.Gradient = map[bool]string{true: GradientDetached, false: GradientExact}[c.Gradient == GradientExact]
+		},
+		"lr": func(c *Config) { c.LR *= 2 }, // always has an effect
 	}
 	bases := map[string]func(c *Config){
 		"form full":         func(*Config) {},
@@ -38,16 +43,30 @@ func TestNeeds(t *testing.T) {
 		"no steps, nll":     func(c *Config) { c.Steps, c.NLL = 0, 0.1 },
 		"no steps, score":   func(c *Config) { c.Steps, c.Score = 0, 0.1 },
 		"identity":          func(c *Config) { c.Extractor, c.Dim = "identity", 0 },
+		"linear classifier": func(c *Config) { c.Extractor, c.Dim, c.Steps = "identity", 0, 0 },
+		"no steps, diag":    func(c *Config) { c.Steps, c.Form = 0, potential.FormDiag },
+		"no steps, lowrank": func(c *Config) { c.Steps, c.Form = 0, potential.FormLowRank },
+		"no steps, flat":    func(c *Config) { c.Steps, c.Form = 0, potential.FormFlat },
+		"density, flat":     func(c *Config) { c.Steps, c.Form, c.NLL = 0, potential.FormFlat, 0.1 },
+		"its density":       func(c *Config) { c.Extractor, c.Dim, c.Steps, c.NLL = "identity", 0, 0, 0.1 },
+		"em, full":          func(c *Config) { c.Init = InitEM },
+		"em, tied":          func(c *Config) { c.Init, c.Form = InitEM, potential.FormTied },
+		"em, diag":          func(c *Config) { c.Init, c.Form = InitEM, potential.FormDiag },
+		"em, lowrank":       func(c *Config) { c.Init, c.Form = InitEM, potential.FormLowRank },
+		"em, flat":          func(c *Config) { c.Init, c.Form = InitEM, potential.FormFlat },
 	}
 	named := map[string]bool{}
 	for base, set := range bases {
 		c := tiny()
-		c.Rank, c.MaxUpdates = 2, 2
+		c.Rank, c.MaxUpdates, c.NoiseMax = 2, 2, 0.4
 		set(&c)
 		before := train(c)
 		for setting, change := range changes {
 			changed := c
 			change(&changed)
+			if _, err := New(changed, dataOf(d.Train, nil, 10)); err != nil {
+				continue // it is refused
+			}
 			other, values := c.Needs(setting)
 			named[other+" "+strings.Join(values, " ")] = true
 			if effect := train(changed) != before; effect != (other == "") {
