@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -93,7 +94,7 @@ func (x *exporting) run(flags *pflag.FlagSet) error {
 		files.Output("--out", x.out)
 		r.Files = []string{x.out}
 	}
-	if err := files.Check(); err != nil {
+	if err := cmp.Or(files.Check(), x.keepsTraining(r.Files)); err != nil {
 		return err
 	}
 	if err := x.write(m); err != nil {
@@ -104,6 +105,16 @@ func (x *exporting) run(flags *pflag.FlagSet) error {
 	}
 	x.printf("%s written (%s)\n", strings.Join(r.Files, " and "), format.Count(r.Parameters, "parameter"))
 	return x.writeJSON(r)
+}
+
+// keepsTraining refuses a folder in which a file of a training has the name of one of the export.
+func (x *exporting) keepsTraining(paths []string) error {
+	for _, path := range paths {
+		if what := ofTraining(path); what != "" {
+			return fmt.Errorf("--out %s: holds %s; expected another folder", x.out, what)
+		}
+	}
+	return nil
 }
 
 // exportedFile is the default file of an export, beside the model.

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
+	"dpnbench/dpn"
 	"dpnbench/internal/folderlock"
 	"dpnbench/internal/output"
 	"dpnbench/internal/quote"
@@ -16,7 +18,7 @@ import (
 // files returns the files that every command has: standard output and error, and that of --json.
 // A command adds its own and calls Check before it begins.
 func (a *app) files() *output.Files {
-	f := &output.Files{}
+	f := &output.Files{Kept: ofTraining}
 	f.Standard("standard output", a.out.File)
 	f.Standard("standard error", a.stderr)
 	if a.json != "-" {
@@ -74,6 +76,17 @@ func writeFile(path string, b []byte) error {
 		return fmt.Errorf("%s: %w", path, regular.Cause(err))
 	}
 	return nil
+}
+
+// ofTraining says that a file is one of a training, which has its state beside it, or "".
+func ofTraining(path string) string {
+	dir, name := filepath.Split(path)
+	_, missing := os.Stat(path)
+	_, stateless := os.Stat(filepath.Join(dir, dpn.StateFile))
+	if missing == nil && stateless == nil && slices.Contains(runFiles, name) {
+		return "the " + name + " of a training"
+	}
+	return ""
 }
 
 // openFolder makes a folder for results and removes what killed processes have left there. No

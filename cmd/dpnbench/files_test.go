@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"io"
 	"maps"
 	"os"
@@ -254,4 +255,34 @@ func TestUnread(t *testing.T) {
 			t.Errorf("%s: %v", c.args[0], err)
 		}
 	}
+}
+
+// TestKeepsTraining checks that no other command replaces a file of a training.
+func TestKeepsTraining(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, seed := range []string{"1", "2"} {
+		succeed(t, "train", "--preset", "linear", "--train-size", "100", "--test-size", "20", "--max-updates", "3",
+			"--seed", seed, "--quiet", "--out", "run"+seed)
+	}
+	model := filepath.Join("run1", dpn.ModelFile)
+	before, err := os.ReadFile(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join("run2", dpn.ModelFile)
+	for _, args := range [][]string{
+		{"export", "--format", "pytorch", "--model", other, "--out", "run1"},
+		{"export", "--format", "npz", "--model", other, "--out", model},
+		{"import", other, "--out", model},
+		{"eval", "--model", other, "--json", model},
+		{"predict", "--model", other, "--out", filepath.Join("run1", "train.json")},
+	} {
+		fails(t, args, "of a training; expected another")
+	}
+	if after, err := os.ReadFile(model); err != nil || !bytes.Equal(after, before) {
+		t.Errorf("the model was replaced (%v)", err)
+	}
+	succeed(t, "export", "--format", "pytorch", "--model", other, "--out", "new")
+	succeed(t, "export", "--format", "pytorch", "--model", model, "--out", "new") // that of another export
+	succeed(t, "train", "--resume", "--out", "run1", "--json", filepath.Join("run1", resultFile))
 }

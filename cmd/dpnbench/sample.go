@@ -58,7 +58,7 @@ func sampleCommand(a *app) *cobra.Command {
 	s.data.add(c, false)
 	s.model.add(c, "ascent-steps")
 	f := c.Flags()
-	f.IntVar(&s.n, "n", 64, "`N` samples, or chains")
+	f.IntVar(&s.n, "n", 64, "`N` samples, or chains; of --start data at most as many as there are test samples")
 	methods := []string{"exact", "mala", "ula"}
 	wordVar(f, &s.Method, "method", "exact", methods, "sampling `METHOD`: "+alternatives(methods))
 	f.Float64Var(&s.Temperature, "temperature", 1, "temperature `T`: below 1 closer to the maxima of phi, "+
@@ -202,6 +202,9 @@ func (s *sampling) draw(ctx context.Context, e *engine.Engine, m *dpn.Model,
 		}
 		if err := needTest(data); err != nil {
 			return x, err
+		}
+		if !flags.Changed("n") {
+			s.n = min(s.n, data.Test.Len())
 		}
 		if s.n > data.Test.Len() {
 			return x, fmt.Errorf("--n %d: expected 1 to %d, the number of test samples to start from", s.n,

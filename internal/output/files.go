@@ -17,6 +17,9 @@ type Files struct {
 	trees           []named // folders of inputs
 	folders         []folder
 	standard        []standard
+
+	// Kept, unless nil, says what a file is that no Output may replace, as another command has made it, or "".
+	Kept func(path string) string
 }
 
 // named is a file and the flag, or another name, by which the user knows it.
@@ -175,12 +178,20 @@ func (f *Files) conflict(o *named, before, owned []named) error {
 	}
 	dir, name := filepath.Split(o.id.target)
 	for _, d := range f.folders { // the file may not exist yet
-		if !sameFolder(filepath.Clean(dir), realFolder(d.path)) || d.isSame(dir, name) {
+		if !sameFolder(filepath.Clean(dir), realFolder(d.path)) {
 			continue
+		}
+		if d.isSame(dir, name) {
+			return nil
 		}
 		if lower := strings.ToLower(name); d.owns(name) || lower != name && d.owns(lower) && foldsCase(dir) {
 			return fmt.Errorf("%v: is also a file that this command writes to %s %s; expected another file", o, d.flag,
 				d.path)
+		}
+	}
+	if f.Kept != nil {
+		if what := f.Kept(o.id.target); what != "" {
+			return fmt.Errorf("%v: is %s; expected another file", o, what)
 		}
 	}
 	return nil
