@@ -261,8 +261,10 @@ func TestUnread(t *testing.T) {
 func TestKeepsTraining(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, seed := range []string{"1", "2"} {
-		succeed(t, "train", "--preset", "linear", "--train-size", "100", "--test-size", "20", "--max-updates", "3",
-			"--seed", seed, "--quiet", "--out", "run"+seed)
+		if _, errs, status := dpnbench(t, "train", "--preset", "linear", "--train-size", "100", "--test-size", "20",
+			"--max-updates", "3", "--seed", seed, "--quiet", "--out", "run"+seed); status != exitDone {
+			t.Fatal(errs)
+		}
 	}
 	model := filepath.Join("run1", dpn.ModelFile)
 	before, err := os.ReadFile(model)
@@ -284,5 +286,8 @@ func TestKeepsTraining(t *testing.T) {
 	}
 	succeed(t, "export", "--format", "pytorch", "--model", other, "--out", "new")
 	succeed(t, "export", "--format", "pytorch", "--model", model, "--out", "new") // that of another export
-	succeed(t, "train", "--resume", "--out", "run1", "--json", filepath.Join("run1", resultFile))
+	_, errs, status := dpnbench(t, "train", "--resume", "--out", "run1", "--json", filepath.Join("run1", resultFile))
+	if status != exitDone {
+		t.Error(errs)
+	}
 }

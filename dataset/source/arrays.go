@@ -2,6 +2,7 @@ package source
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -162,22 +163,34 @@ func readPart(name string, open opener, n int, opt Options) (*part, error) {
 	default:
 		p.Shape = dataset.Vector(a.Width())
 	}
-	bytes := 4.0
+	fits := func(bytes float64) error {
+		if problem := opt.tooLarge(bytes * float64(rows) * float64(a.Width())); problem != "" {
+			return fmt.Errorf("%s: shape %v: %s", p.file, a.Shape, problem)
+		}
+		return nil
+	}
 	if p.IsImage() {
-		bytes = 1
+		if err := fits(1); err != nil {
+			return nil, err
+		}
+		p.pixels = engine.Bytes(rows * a.Width())
+		err := inParallel(opt, rows, a.Width(), func(lo, hi int) error {
+			return p.readPixels(a.Array, lo, hi, p.grid.last)
+		})
+		if !errors.Is(err, errNoLevel) {
+			return p, err
+		}
+		p.Shape, p.pixels = dataset.Vector(a.Width()), nil // as other numbers
 	}
-	if problem := opt.tooLarge(bytes * float64(rows) * float64(a.Width())); problem != "" {
-		return nil, fmt.Errorf("%s: shape %v: %s", p.file, a.Shape, problem)
+	if err := fits(4); err != nil {
+		return nil, err
 	}
-	if !p.IsImage() {
-		p.values = engine.AlignedFloats(rows * a.Width())
-		return p, inParallel(opt, rows, a.Width(), func(lo, hi int) error { return p.readValues(a.Array, lo, hi) })
-	}
-	p.pixels = engine.Bytes(rows * a.Width())
-	return p, inParallel(opt, rows, a.Width(), func(lo, hi int) error {
-		return p.readPixels(a.Array, lo, hi, p.grid.last)
-	})
+	p.values = engine.AlignedFloats(rows * a.Width())
+	return p, inParallel(opt, rows, a.Width(), func(lo, hi int) error { return p.readValues(a.Array, lo, hi) })
 }
+
+// errNoLevel is of whole numbers that are no levels of an image, 0 to 255.
+var errNoLevel = errors.New("no level of an image")
 
 // inParallel calls f for ranges of n rows of the given width, on all cores, and returns the error of the first range.
 func inParallel(opt Options, n, width int, f func(lo, hi int) error) error {
@@ -227,7 +240,7 @@ func (p *part) readPixels(a *array.Array, lo, hi int, last bool) error {
 		}
 		for i, v := range wide {
 			if v < 0 || v > 255 {
-				return fmt.Errorf("%s: row %d: %v: expected levels of an image, 0 to 255", p.file, lo+i/d, v)
+				return errNoLevel
 			}
 			x[i] = byte(v)
 		}

@@ -170,6 +170,10 @@ func TestNotes(t *testing.T) {
 			`left out: folder "val": `},
 		"all.npz": {map[string][]byte{"all.npz": npz(t, map[string][]byte{"X": x, "y": y})}, ""},
 		"x.npy":   {map[string][]byte{"x.npy": odd}, "x.npy: read as vectors of 2 features: "},
+		"deep.npy": {map[string][]byte{"deep.npy": npy("<u2", "(2, 1, 2)", []uint16{0, 300, 65535, 1})},
+			"deep.npy: read as vectors of 2 features: "},
+		"signed.npy": {map[string][]byte{"signed.npy": npy("<i8", "(2, 1, 2)", []int64{0, 3, -1, 1})},
+			"signed.npy: read as vectors of 2 features: "},
 	} {
 		dir := t.TempDir()
 		for file, b := range c.files {
