@@ -120,6 +120,13 @@ func readRoles(name string, of map[role]string, open opener, opt Options) (*cont
 	if c.train != nil && c.features != nil && len(c.features) != c.train.Features && !c.train.IsImage() {
 		return nil, fmt.Errorf("%s: %d names of features, expected %d", name, len(c.features), c.train.Features)
 	}
+	seen := map[string]int{}
+	for i, feature := range c.features { // as the columns of a table, which the model may be given
+		if first, ok := seen[feature]; ok && feature != "" {
+			return nil, fmt.Errorf("%s: features %d and %d are both called %.60q", name, first+1, i+1, feature)
+		}
+		seen[feature] = i
+	}
 	return c, nil
 }
 

@@ -62,6 +62,8 @@ func TestWrongData(t *testing.T) {
 			"row 1, feature 1: -1e+300: expected a finite number of float32", Options{}},
 		{"inf.npz", npz(t, map[string][]byte{"X": npy("<f8", "(1, 2)", []float64{1, math.Inf(1)})}),
 			"row 0, feature 1: +Inf: expected", Options{}},
+		{"twice.npz", npz(t, map[string][]byte{"X": npy("<f4", "(1, 3)", []float32{1, 2, 3}),
+			"feature_names": npy("<U1", "(3,)", []uint32{'a', 'b', 'a'})}), `features 1 and 3 are both called "a"`, Options{}},
 		{"object.npz", npz(t, map[string][]byte{"X": npy("|O", "(3,)", []byte{1, 2, 3})}), `"|O"`, Options{}},
 		{"huge.npy", npy("<f4", "(1000000000, 1000000)", []byte{}), "expected 4000000000000000", Options{}},
 		{"channels.npy", npy("|u1", "(1, 2, 2, 2)", make([]byte, 8)), "1 or 3 channels", Options{}},
