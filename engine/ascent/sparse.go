@@ -8,7 +8,6 @@ package ascent
 // of the dense route, because what is left out is exactly 0.
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -242,17 +241,20 @@ func (j *sparseJob) boundRows(worker *engine.Worker, r0, r1 int) {
 // gather puts rows with the same leading component beside each other and cuts them into blocks.
 func (j *sparseJob) gather() {
 	n := j.x.Rows
-	engine.Grow(&j.order, n)
-	for b := range j.order {
-		j.order[b] = int32(b)
-	}
 	lead := func(b int32) int32 { return j.rows[b].lead }
-	slices.SortFunc(j.order, func(a, b int32) int {
-		if c := cmp.Compare(lead(a), lead(b)); c != 0 {
-			return c
-		}
-		return cmp.Compare(a, b)
-	})
+	next := engine.Grow(&j.ends, j.m.K+1) // of each component, where its next row goes
+	clear(next)
+	for b := range int32(n) {
+		next[lead(b)+1]++
+	}
+	for i := range j.m.K {
+		next[i+1] += next[i]
+	}
+	engine.Grow(&j.order, n)
+	for b := range int32(n) {
+		j.order[next[lead(b)]] = b
+		next[lead(b)]++
+	}
 	blocks, byComponent := j.m.precision.grouping()
 	blocks *= j.e.Threads()
 	most := min(max((n+blocks-1)/blocks, 8), maxBlockRows)

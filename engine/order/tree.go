@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -41,7 +42,7 @@ const (
 
 // sum returns a node with those children.
 func sum(children ...*Node) *Node {
-	slices.SortFunc(children, func(a, b *Node) int { return a.first() - b.first() })
+	sort.Slice(children, func(i, j int) bool { return children[i].first() < children[j].first() })
 	return &Node{Children: children}
 }
 

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sort"
 )
 
 // mostTensorHeader is the largest header of a safetensors file, in bytes.
@@ -55,7 +56,7 @@ func readSafetensors(file string, r io.ReaderAt, size int64, only string) ([]*Ar
 		}
 		out = append(out, a)
 	}
-	slices.SortFunc(out, func(a, b *Array) int { return int(min(max(a.offset-b.offset, -1), 1)) })
+	sort.Slice(out, func(i, j int) bool { return out[i].offset < out[j].offset })
 	return out, nil
 }
 
