@@ -1,7 +1,6 @@
 package plot
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -9,6 +8,7 @@ import (
 
 	"dpnbench/internal/axes"
 	"dpnbench/internal/format"
+	"dpnbench/internal/stat"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -40,14 +40,12 @@ func (a Weights) layout(width vg.Length) (drawing, error) {
 	}
 	w := a.shares()
 	entropy := 0.0
-	order := make([]int, k)
 	for i := range w {
 		if w[i] > 0 {
 			entropy -= w[i] * math.Log(w[i])
 		}
-		order[i] = i
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(w[j], w[i]) })
+	order := stat.Order(k, func(i, j int) bool { return w[i] > w[j] })
 
 	p := newPlot("", "component, by weight", "weight w")
 	g := grid()

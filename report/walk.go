@@ -12,10 +12,10 @@ import (
 	"image/draw"
 	"image/png"
 	"math"
-	"slices"
 	"strings"
 
 	"dpnbench/internal/format"
+	"dpnbench/internal/stat"
 	"dpnbench/plot"
 )
 
@@ -153,14 +153,12 @@ const leastBar = 0.0005
 func (w Walk) top(r [][]float32) (names []string, rows [][]float64) {
 	k := len(r[0])
 	most := make([]float32, k)
-	order := make([]int, k)
-	for i := range order {
-		order[i] = i
+	for i := range most {
 		for _, step := range r {
 			most[i] = max(most[i], step[i])
 		}
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(most[j], most[i]) })
+	order := stat.Order(k, func(i, j int) bool { return most[i] > most[j] })
 	shown := 1
 	for shown < k && most[order[shown]] >= leastBar && (shown < walkBars-1 || k <= walkBars) {
 		shown++

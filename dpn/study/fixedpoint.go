@@ -1,7 +1,6 @@
 package study
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -14,6 +13,7 @@ import (
 	"dpnbench/engine"
 	"dpnbench/internal/linalg"
 	"dpnbench/internal/parallel"
+	"dpnbench/internal/stat"
 )
 
 // FixedPoints says where the ascents of a set of images end if they continue until they
@@ -285,11 +285,7 @@ func (f *FixedPoints) gather(ctx context.Context) error {
 		f.Points[at].Images++
 		f.Assignment[i] = int32(at)
 	}
-	order := make([]int, len(f.Points))
-	for j := range order {
-		order[j] = j
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(f.Points[b].Images, f.Points[a].Images) })
+	order := stat.Order(len(f.Points), func(a, b int) bool { return f.Points[a].Images > f.Points[b].Images })
 	sorted, place := make([]FixedPoint, len(order)), make([]int32, len(order))
 	for to, from := range order {
 		sorted[to], place[from] = f.Points[from], int32(to)

@@ -11,6 +11,7 @@ import (
 	"dpnbench/engine"
 	"dpnbench/internal/linalg"
 	"dpnbench/internal/parallel"
+	"dpnbench/internal/stat"
 )
 
 // Landscape is the shape of a potential: how heavy its components are, and how steep and
@@ -60,22 +61,11 @@ type Spectrum struct {
 // thread, and next to nothing where the form is flat.
 func MeasureLandscape(ctx context.Context, e *engine.Engine, p *potential.Potential) (*Landscape, error) {
 	l := &Landscape{Components: p.K, Dim: p.D, Alpha: float64(p.Alpha()), Weights: weights(p),
-		Order: make([]int, p.K), Spectra: make([]Spectrum, p.K), Variances: make([][]float64, p.K), Singular: []int{}}
+		Spectra: make([]Spectrum, p.K), Variances: make([][]float64, p.K), Singular: []int{}}
 	if err := p.CheckFinite(); err != nil {
 		return nil, err
 	}
-	for i := range l.Order {
-		l.Order[i] = i
-	}
-	slices.SortStableFunc(l.Order, func(a, b int) int {
-		switch {
-		case l.Weights[a] > l.Weights[b]:
-			return -1
-		case l.Weights[a] < l.Weights[b]:
-			return 1
-		}
-		return 0
-	})
+	l.Order = stat.Order(p.K, func(a, b int) bool { return l.Weights[a] > l.Weights[b] })
 	distinct := p.Distinct()
 	err := parallel.ForEach(ctx, distinct, e.Threads(), func(i int) error {
 		values, variances, err := p.Spectrum(ctx, i)

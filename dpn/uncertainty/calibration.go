@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"dpnbench/internal/linalg"
 	"dpnbench/internal/stat"
@@ -162,19 +161,7 @@ func EqualMass(confidence []float64, correct []bool, bins int) ([]Bin, error) {
 		return nil, err
 	}
 	n := len(confidence)
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case confidence[a] < confidence[b]:
-			return -1
-		case confidence[a] > confidence[b]:
-			return 1
-		}
-		return 0
-	})
+	order := stat.Order(n, func(a, b int) bool { return confidence[a] < confidence[b] })
 	all := make([]tally, bins)
 	bin := 0
 	for k, i := range order {

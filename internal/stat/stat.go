@@ -78,3 +78,13 @@ func Spearman(x, y []float64) float64 {
 	}
 	return xy / math.Sqrt(xx*yy)
 }
+
+// Order returns the numbers 0 to n-1, sorted by less, equal ones in increasing order.
+func Order(n int, less func(a, b int) bool) []int {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	sort.SliceStable(order, func(i, j int) bool { return less(order[i], order[j]) })
+	return order
+}
