@@ -27,9 +27,9 @@ func DefaultPreset(shape dataset.Shape) string {
 // For returns the settings of a preset c for a data set: as many epochs as give the updates that the
 // preset makes on a large set (but not with a schedule that counts epochs), at most as many components
 // as a set of few or of few different samples, or of a small class, can place, at least one for each class where each
-// class has its own, and no larger rank than there are features. Of fewer than 1000 vectors none are kept for validation: a tenth
-// of them is worth more in training than as a judge of epochs. Vectors have no RMS. Settings that fit stay as they
-// are.
+// class has its own, and no larger rank than there are features. Of fewer than 1000 vectors none are kept for
+// validation: a tenth of them is worth more in training than as a judge of epochs. Vectors have no RMS. Settings that
+// fit stay as they are.
 func (c Config) For(data *dataset.Data) Config {
 	c.RMS = c.RMS && data.Train.IsImage()
 	if c.ValSize < 0 && c.Patience == 0 && c.ValData == "" && !data.Train.IsImage() && data.Train.Len() < fewVectors {

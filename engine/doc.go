@@ -65,7 +65,7 @@
 // One call of an assembly function takes at most about 100 microseconds, because Go cannot preempt
 // it. If an engine occupies all CPUs, its threads yield between calls about ten times a
 // millisecond, so that a garbage collection during a long product finishes within milliseconds
-// (go test -run NONE -bench Collection ./engine). Pinned threads do not yield.
+// (go test -run NONE -bench Collection ./engine/ascent). Pinned threads do not yield.
 //
 // # Memory
 //

@@ -86,8 +86,8 @@ func checkCommand(a *app) *cobra.Command {
 		Use:   "check",
 		Short: "Run every kernel on every tier, or a kernel of your own, against the reference",
 		Long:  checkHelp + wrapped("Kernels: "+strings.Join(check.Kernels(), ", ")+"."),
-		Example: `  dpnbench check                     # all cases, a few seconds
-  dpnbench check --quick             # a subset
+		Example: `  dpnbench check                     # all cases, under half a minute
+  dpnbench check --quick             # a subset, a few seconds
   dpnbench check --tier avx2 --kernel matmul
   dpnbench check --sweep --tier avx2 # exp and log at all inputs, minutes
   dpnbench check --case matmul:m=7,k=13,n=17,lb=2   # one case; the rest has default values

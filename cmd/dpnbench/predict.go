@@ -221,8 +221,8 @@ func (p *predicting) samples(ctx context.Context, all dpn.Ensemble, in io.Reader
 	if s := data.Test; s.Labelled() {
 		for i, path := range append([]string{p.model.path}, p.model.with...) {
 			if trained := p.trainedOn(all[i], s); trained != "" {
-				p.log().Warn("the model "+trained+" "+s.Shape.Samples()+": the accuracy says little about others", "data",
-					strings.Join(p.data, " "), "model", path)
+				p.log().Warn("the model "+trained+" "+s.Shape.Samples()+": the accuracy says little about others",
+					"data", strings.Join(p.data, " "), "model", path)
 			}
 		}
 	}

@@ -99,8 +99,8 @@ func TestRoutesFarOut(t *testing.T) {
 						bits = append(bits, endOf(e, m, route, steps))
 					}
 					if bits[0] != bits[1] {
-						t.Errorf("mu %v, w %v, sign %v, rank %d, %d steps: %v by the dense route, %v by the sparse one", c.mu, c.w,
-							sign, rank, steps, math.Float32frombits(bits[0]), math.Float32frombits(bits[1]))
+						t.Errorf("mu %v, w %v, sign %v, rank %d, %d steps: %v by the dense route, %v by the sparse one",
+							c.mu, c.w, sign, rank, steps, math.Float32frombits(bits[0]), math.Float32frombits(bits[1]))
 					}
 				}
 			}
@@ -112,8 +112,8 @@ func TestRoutesFarOut(t *testing.T) {
 			bits = append(bits, endOf(e, m, route, 3))
 		}
 		if bits[0] != bits[1] {
-			t.Errorf("mu %v, P %v: %v by the dense route, %v by the sparse one", c.mu, c.w, math.Float32frombits(bits[0]),
-				math.Float32frombits(bits[1]))
+			t.Errorf("mu %v, P %v: %v by the dense route, %v by the sparse one", c.mu, c.w,
+				math.Float32frombits(bits[0]), math.Float32frombits(bits[1]))
 		}
 	}
 }

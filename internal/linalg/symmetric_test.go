@@ -116,8 +116,8 @@ func TestEigenvaluesRefuses(t *testing.T) {
 	}
 }
 
-// TestTinyColumns checks matrices with entries whose squares underflow beside others of ordinary size, as covariances of
-// pixels that hardly vary have them.
+// TestTinyColumns checks matrices with entries whose squares underflow beside others of ordinary size, as covariances
+// of pixels that hardly vary have them.
 func TestTinyColumns(t *testing.T) {
 	for _, tiny := range []float64{1e-120, 1e-150, 1e-160, 1e-165, 1e-200, 1e-308, 5e-324} {
 		for n := 3; n <= 6; n++ {
