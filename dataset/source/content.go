@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -134,6 +135,7 @@ func (c *content) data(opt Options) (*dataset.Data, error) {
 	d := &dataset.Data{Name: c.name, Classes: c.classes, Notes: c.notes}
 	if p := cmp.Or(c.train, c.test); !p.IsImage() {
 		d.Features = c.features
+		d.Notes = append(d.Notes, p.coarse(c.features)...)
 	}
 	err := errors.Join(dataset.CheckNames("class", d.Classes), dataset.CheckNames("feature", d.Features))
 	if err != nil {
@@ -160,6 +162,28 @@ func (c *content) data(opt Options) (*dataset.Data, error) {
 		}
 	}
 	return d, nil
+}
+
+// coarse notes features of large numbers whose differences float32 hardly keeps, such as times in seconds since 1970.
+func (p *part) coarse(names []string) (notes []string) {
+	const least, steps = 1 << 24, 256 // float32 has all whole numbers below least
+	d := p.Features
+	for j := range d {
+		low, high := p.values[j], p.values[j]
+		for at := j; at < len(p.values) && (high >= least || low <= -least); at += d {
+			low, high = min(low, p.values[at]), max(high, p.values[at])
+		}
+		size := max(high, -low)
+		if step := math.Nextafter32(size, math.MaxFloat32) - size; size >= least && high-low < steps*step {
+			feature := fmt.Sprintf("feature %d", j+1)
+			if names != nil && names[j] != "" {
+				feature = fmt.Sprintf("feature %.60q", names[j])
+			}
+			notes = append(notes, fmt.Sprintf("%s: near %.3g float32 keeps only multiples of %.0f: subtract an offset", feature,
+				size, step))
+		}
+	}
+	return notes
 }
 
 // parts returns the splits that there are.
