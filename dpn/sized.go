@@ -53,10 +53,11 @@ func (c Config) For(data *dataset.Data) Config {
 	c.Components = max(min(c.Components, most), 1)
 	if classes := len(data.Classes); c.classwise() {
 		c.Components = max(c.Components, classes)
-		for problem := "small"; err == nil && problem != "" && c.Components > classes; {
-			if _, problem = potential.CentresByClass(train.Labels, c.Components); problem != "" {
-				c.Components--
+		for err == nil && c.Components > classes {
+			if _, problem := potential.CentresByClass(train.Labels, c.Components); problem == "" {
+				break
 			}
+			c.Components--
 		}
 	}
 	d := data.Train.Shape.Len()

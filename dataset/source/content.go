@@ -179,8 +179,8 @@ func (p *part) coarse(names []string) (notes []string) {
 			if names != nil && names[j] != "" {
 				feature = fmt.Sprintf("feature %.60q", names[j])
 			}
-			notes = append(notes, fmt.Sprintf("%s: near %.3g float32 keeps only multiples of %.0f: subtract an offset", feature,
-				size, step))
+			notes = append(notes, fmt.Sprintf("%s: near %.3g float32 keeps only multiples of %.0f: subtract an offset",
+				feature, size, step))
 		}
 	}
 	return notes
