@@ -33,6 +33,7 @@ type threadMemory struct {
 	active   activeLists   // components of each row of a block whose responsibility is not 0
 	pairs    []pair
 	sorted   []pair
+	next     []int32   // of each row of a block, where its next pair goes in sorted
 	begun    []bool    // rows whose sums have begun
 	step     stepBlock // of the dense route
 	block    blockWork // of the sparse one

@@ -4,7 +4,6 @@ package ascent
 // the terms that are 0.
 
 import (
-	"cmp"
 	"slices"
 
 	"dpnbench/engine"
@@ -207,14 +206,19 @@ func (j *sparseVJPJob) slopes(worker *engine.Worker, rec *blockRecord, t int, pa
 	// The chains over the components of a row need no others, whose r and t are 0.
 	by := worker.Scratch(slotGradient, 2*m.K)
 	memory := m.memory(worker)
-	sorted := append(memory.sorted[:0], pairs...)
-	memory.sorted = sorted
-	slices.SortFunc(sorted, func(a, b pair) int {
-		if c := cmp.Compare(a.row, b.row); c != 0 {
-			return c
-		}
-		return cmp.Compare(a.component, b.component)
-	})
+	sorted, next := engine.Grow(&memory.sorted, len(pairs)), engine.Grow(&memory.next, len(rec.rows)+1)
+	clear(next)
+	for _, p := range pairs { // in increasing component
+		next[rec.place(p.row)+1]++
+	}
+	for i := range rec.rows {
+		next[i+1] += next[i]
+	}
+	for _, p := range pairs {
+		at := rec.place(p.row)
+		sorted[next[at]] = p
+		next[at]++
+	}
 	for lo := 0; lo < len(sorted); {
 		hi := lo
 		for hi < len(sorted) && sorted[hi].row == sorted[lo].row {
