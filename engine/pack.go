@@ -112,7 +112,7 @@ func (e *Engine) repack(p *Packed, b Matrix) {
 
 func (e *Engine) packInto(p *Packed, b Matrix) {
 	cost := ElementFlops(b.Rows * b.Cols)
-	if b.RS == 1 && b.CS != 1 {
+	if b.transposed() {
 		cost *= 2
 	}
 	n := e.TasksFor(p.Panels(), cost)
@@ -144,8 +144,8 @@ func (p *Packed) Pad(q *Packed, n int) {
 
 // fill packs the panels [p0, p1) of b.
 func (p *Packed) fill(b Matrix, p0, p1 int) {
-	rows := 16 // at a time, so that all panels read the same pages of b
-	if b.RS == 1 && b.CS != 1 {
+	rows := 16          // at a time, so that all panels read the same pages of b
+	if b.transposed() { // a panel reads few rows of memory, from end to end
 		rows = max(b.Rows, 1)
 	}
 	nr, nb := p.kern.nr, p.blocks()
@@ -159,6 +159,9 @@ func (p *Packed) fill(b Matrix, p0, p1 int) {
 		}
 	}
 }
+
+// transposed reports whether columns, not rows, are contiguous.
+func (m Matrix) transposed() bool { return m.RS == 1 && m.CS != 1 }
 
 // packPanel copies the rows [k0, k1) of the nr columns from column j0 on. Columns past the edge
 // become zeros.
