@@ -27,10 +27,12 @@ func EigenvaluesContext(ctx context.Context, a []float64, n int) ([]float64, err
 	if err := checkMatrix(a, n); err != nil {
 		return nil, err
 	}
+	exponent := moderate(a)
 	d, e, _ := tridiagonalise(ctx, a, n)
 	if err := diagonalise(ctx, d, e, nil, n); err != nil {
 		return nil, err
 	}
+	multiply(d, exponent)
 	slices.Sort(d)
 	slices.Reverse(d)
 	return d, nil
@@ -65,11 +67,13 @@ func checkMatrix(a []float64, n int) error {
 // with Wilkinson's shift (Golub and Van Loan, Matrix Computations, 8.3). Unlike
 // Eigenvectors it does not check a, and it stops with the error of ctx when ctx ends.
 func SymmetricEigen(ctx context.Context, a []float64, n int) (values, vectors []float64, err error) {
+	exponent := moderate(a)
 	d, e, beta := tridiagonalise(ctx, a, n)
 	q := reflections(ctx, a, beta, n)
 	if err := diagonalise(ctx, d, e, q, n); err != nil {
 		return nil, nil, err
 	}
+	multiply(d, exponent)
 	// Selection sort needs at most n swaps of rows, and ties keep the lower index.
 	for i := range n {
 		best := i
@@ -88,7 +92,30 @@ func SymmetricEigen(ctx context.Context, a []float64, n int) (values, vectors []
 	return d, q, nil
 }
 
-// leastReflector is the square of a column that counts as 0 below the first entry: 2 by a smaller one overflows.
+// moderate multiplies a matrix whose largest element is so large or small that squares would leave the range of float64
+// by a power of two, 2^-exponent, and returns the exponent.
+func moderate(a []float64) (exponent int) {
+	var size float64
+	for _, v := range a {
+		size = max(size, math.Abs(v))
+	}
+	if size > 0x1p-300 && size < 0x1p300 || size == 0 || !IsFinite(size) {
+		return 0
+	}
+	_, exponent = math.Frexp(size)
+	multiply(a, -exponent)
+	return exponent
+}
+
+// multiply multiplies x by 2^exponent.
+func multiply(x []float64, exponent int) {
+	for i, v := range x {
+		x[i] = math.Ldexp(v, exponent)
+	}
+}
+
+// leastReflector is the square of a column that counts as 0 below the first entry, in a moderate matrix: 2 by a smaller
+// one overflows.
 const leastReflector = 0x1p-900
 
 // tridiagonalise reduces a to Q T Q^T: d is the diagonal of T (n), e the

@@ -140,6 +140,19 @@ func TestTinyColumns(t *testing.T) {
 			}
 		}
 	}
+	for _, s := range []float64{1, 1e-90, 1e-130, 1e-140, 1e-150, 1e-160, 1e-300, 0x1p-1060, 1e100, 1e160, 1e307} {
+		a := []float64{2 * s, s, s, s, 2 * s, s, s, s, 3 * s}
+		values, err := Eigenvalues(a, 3)
+		for i, want := range []float64{3 + math.Sqrt2, 3 - math.Sqrt2, 1} {
+			bound := 1e-14
+			if s < 1e-300 { // subnormal
+				bound = 1e-4
+			}
+			if err != nil || !(math.Abs(values[i]/s-want) <= bound) {
+				t.Errorf("a matrix of size %v: eigenvalues %v, %v", s, values, err)
+			}
+		}
+	}
 	if _, _, err := SymmetricEigen(t.Context(), []float64{1, math.NaN(), math.NaN(), 1}, 2); err == nil {
 		t.Error("NaN has eigenvalues")
 	}
