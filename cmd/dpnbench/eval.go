@@ -231,15 +231,33 @@ func (v *evaluation) warnOfOther(m *dpn.Model, path string, c dpn.Config, data *
 		v.warnOfTraining(m, path, m.Config, c, data)
 		return
 	}
-	seen := m.TrainedOn(samples)
-	if c.ValData == "" && m.TrainedOn(data.Train) { // on all of them but those that it kept itself
+	seen, o := m.TrainedOn(samples), m.Config
+	switch {
+	case seen || c.ValData != "" || o.Data != c.Data && !m.TrainedOn(data.Train):
+	case o.ValData != "" || o.TrainSize != c.TrainSize || o.TestShare != c.TestShare || o.DataSeed != c.DataSeed:
+		seen = true // trained on all, or on others of the same data
+	default: // on all but those that it kept itself
 		held, err := m.Validation(data.Train)
-		seen = m.Config.ValData != "" || err != nil || !sameSamples(held, samples)
+		seen = err != nil || !holds(held, samples)
 	}
 	if seen {
 		v.log().Warn("the model was, or may have been, trained on some of the validation "+m.Shape.Samples()+
 			" of --model: results on them say little about others", "with", path)
 	}
+}
+
+// holds says whether all samples are in a set.
+func holds(set, samples *dataset.Set) bool {
+	in := map[string]bool{}
+	for i := range set.Len() {
+		in[string(set.AppendSample(nil, i))] = true
+	}
+	for i := range samples.Len() {
+		if !in[string(samples.AppendSample(nil, i))] {
+			return false
+		}
+	}
+	return true
 }
 
 func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {

@@ -130,16 +130,30 @@ func TestTrainedOn(t *testing.T) {
 		}
 		succeed(t, with(train, args...)...)
 	}
+	succeed(t, with(train, "val40", "--val-size", "40", "--seed", "0", "--test-share", "0.2")...)
+	succeed(t, with(train, "half", "--val-size", "20", "--seed", "0", "--test-share", "0.2", "--train-size", "50")...)
+	succeed(t, with(train, "drawn", "--val-size", "20", "--seed", "0", "--test-share", "0.2", "--data-seed", "7")...)
+	write(t, "val.csv", []byte(strings.ReplaceAll(text, ",u", ".5,u")))
+	succeed(t, with(train, "vd", "--val-data", "val.csv")...)
+	succeed(t, with(train[:5], "--data", "val.csv", "--out", "onval", "--quiet")...)
 	const heldOut = "trained on some of the validation vectors"
 	for _, c := range []struct{ command, with, want string }{
 		{"eval --split validation", "val1", heldOut}, {"eval --split validation", "val0", ""},
+		{"eval --split validation", "val40", ""}, {"eval --split validation", "half", heldOut},
+		{"eval --split validation", "drawn", heldOut}, {"eval --split validation", "all", heldOut},
+		{"eval --split validation", "pair", ""}, {"predict --data x.csv --label none", "all", ""},
+		{"predict --data same.csv", "all", "the model was trained on these vectors"},
 		{"eval", "val1", ""}, {"eval", "all", "may have been trained on some of the test vectors"},
 		{"predict", "all", "may have been trained on some of the test vectors"}, {"predict", "val1", ""},
 		{"predict --data new.csv", "pair", ""}, {"predict --data same.csv", "silent", ""},
-		{"predict --data new.csv", "twice", ""},
+		{"predict --data new.csv", "twice", ""}, {"eval --split validation vd", "onval", heldOut},
+		{"eval --split validation vd", "val0", ""},
 	} {
-		args := with(strings.Fields(c.command), "--model", filepath.Join("val0", dpn.ModelFile), "--with",
-			filepath.Join(c.with, dpn.ModelFile))
+		model, command := "val0", strings.Fields(c.command)
+		if last := len(command) - 1; command[last] == "vd" {
+			model, command = "vd", command[:last]
+		}
+		args := with(command, "--model", filepath.Join(model, dpn.ModelFile), "--with", filepath.Join(c.with, dpn.ModelFile))
 		_, errs, status := dpnbench(t, args...)
 		warned := strings.Contains(errs, "trained")
 		if status != exitDone || !strings.Contains(errs, c.want) || warned != (c.want != "") {
