@@ -78,10 +78,10 @@ func writeFile(path string, b []byte) error {
 	return nil
 }
 
-// ofTraining says that a file is one of a training, which has its state beside it, or "".
+// ofTraining says that a file, or what it links to, is one of a training, which has its state beside it, or "".
 func ofTraining(path string) string {
-	dir, name := filepath.Split(path)
-	_, missing := os.Stat(path)
+	target, missing := filepath.EvalSymlinks(path)
+	dir, name := filepath.Split(target)
 	_, stateless := os.Stat(filepath.Join(dir, dpn.StateFile))
 	if missing == nil && stateless == nil && slices.Contains(runFiles, name) {
 		return "the " + name + " of a training"

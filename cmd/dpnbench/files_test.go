@@ -281,6 +281,14 @@ func TestKeepsTraining(t *testing.T) {
 	} {
 		fails(t, args, "of a training; expected another")
 	}
+	if err := os.MkdirAll("links", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join("..", model), filepath.Join("links", dpn.ModelFile)); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, []string{"export", "--format", "pytorch", "--model", other, "--out", "links"},
+		"of a training; expected another")
 	if after, err := os.ReadFile(model); err != nil || !bytes.Equal(after, before) {
 		t.Errorf("the model was replaced (%v)", err)
 	}

@@ -153,7 +153,8 @@ func TestTrainedOn(t *testing.T) {
 		if last := len(command) - 1; command[last] == "vd" {
 			model, command = "vd", command[:last]
 		}
-		args := with(command, "--model", filepath.Join(model, dpn.ModelFile), "--with", filepath.Join(c.with, dpn.ModelFile))
+		args := with(command, "--model", filepath.Join(model, dpn.ModelFile), "--with",
+			filepath.Join(c.with, dpn.ModelFile))
 		_, errs, status := dpnbench(t, args...)
 		warned := strings.Contains(errs, "trained")
 		if status != exitDone || !strings.Contains(errs, c.want) || warned != (c.want != "") {

@@ -91,6 +91,8 @@ func TestSample(t *testing.T) {
 
 	var r sampleResult
 	js := filepath.Join(dir, "data.json")
+	succeed(t, "sample", "--model", models["features"], "--method", "mala", "--start", "data", "--test-size", "5",
+		"--steps", "200", "--quiet") // fewer than the default of --n
 	succeed(t, "sample", "--model", models["features"], "--method", "mala", "--start", "data", "--n", "7",
 		"--steps", "200", "--json", js, "--quiet")
 	load(t, js, &r)

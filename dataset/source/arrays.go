@@ -120,6 +120,11 @@ func readRoles(name string, of map[role]string, open opener, opt Options) (*cont
 	if c.train != nil && c.features != nil && len(c.features) != c.train.Features && !c.train.IsImage() {
 		return nil, fmt.Errorf("%s: %d names of features, expected %d", name, len(c.features), c.train.Features)
 	}
+	for _, p := range c.parts() {
+		if p.noLevel != nil && slices.ContainsFunc(c.parts(), func(p *part) bool { return p.IsImage() }) {
+			return nil, p.noLevel // the other split has images
+		}
+	}
 	seen := map[string]int{}
 	for i, feature := range c.features { // as the columns of a table, which the model may be given
 		if first, ok := seen[feature]; ok && feature != "" {
@@ -184,7 +189,7 @@ func readPart(name string, open opener, n int, opt Options) (*part, error) {
 		err := inParallel(opt, rows, a.Width(), func(lo, hi int) error {
 			return p.readPixels(a.Array, lo, hi, p.grid.last)
 		})
-		if !errors.Is(err, errNoLevel) {
+		if !errors.As(err, &p.noLevel) {
 			return p, err
 		}
 		p.Shape, p.pixels = dataset.Vector(a.Width()), nil // as other numbers
@@ -196,8 +201,10 @@ func readPart(name string, open opener, n int, opt Options) (*part, error) {
 	return p, inParallel(opt, rows, a.Width(), func(lo, hi int) error { return p.readValues(a.Array, lo, hi) })
 }
 
-// errNoLevel is of whole numbers that are no levels of an image, 0 to 255.
-var errNoLevel = errors.New("no level of an image")
+// levelError is of whole numbers that are no levels of an image, 0 to 255.
+type levelError struct{ text string }
+
+func (e *levelError) Error() string { return e.text }
 
 // inParallel calls f for ranges of n rows of the given width, on all cores, and returns the error of the first range.
 func inParallel(opt Options, n, width int, f func(lo, hi int) error) error {
@@ -247,7 +254,8 @@ func (p *part) readPixels(a *array.Array, lo, hi int, last bool) error {
 		}
 		for i, v := range wide {
 			if v < 0 || v > 255 {
-				return errNoLevel
+				return &levelError{fmt.Sprintf("%s: row %d: %v: expected levels of an image, 0 to 255", p.file,
+					lo+i/d, v)}
 			}
 			x[i] = byte(v)
 		}

@@ -24,16 +24,17 @@ type content struct {
 // part is one split.
 type part struct {
 	dataset.Shape
-	file   string    // for errors
-	pixels []byte    // of images, as in a Set
-	values []float32 // of vectors
-	grid   grid      // of an array that may hold images
-	labels []int     // nil: not labelled, or texts
-	texts  []string  // labels that are names
-	total  int       // samples of the file, if only the first of them are here
-	notes  []string  // what a user should know of it
-	before string    // the shape of images that were converted to another; empty: they were not
-	files  []opening // of a split in several files, in their order, as they are read
+	file    string      // for errors
+	pixels  []byte      // of images, as in a Set
+	values  []float32   // of vectors
+	grid    grid        // of an array that may hold images
+	noLevel *levelError // why one of whole numbers does not
+	labels  []int       // nil: not labelled, or texts
+	texts   []string    // labels that are names
+	total   int         // samples of the file, if only the first of them are here
+	notes   []string    // what a user should know of it
+	before  string      // the shape of images that were converted to another; empty: they were not
+	files   []opening   // of a split in several files, in their order, as they are read
 }
 
 // opening is where the samples of a file begin in a part.
@@ -135,7 +136,9 @@ func (c *content) data(opt Options) (*dataset.Data, error) {
 	d := &dataset.Data{Name: c.name, Classes: c.classes, Notes: c.notes}
 	if p := cmp.Or(c.train, c.test); !p.IsImage() {
 		d.Features = c.features
-		d.Notes = append(d.Notes, p.coarse(c.features)...)
+		if opt.Shape.Len() == 0 && p.size() > 1 { // a model takes the numbers that it was trained on
+			d.Notes = append(d.Notes, p.coarse(c.features)...)
+		}
 	}
 	err := errors.Join(dataset.CheckNames("class", d.Classes), dataset.CheckNames("feature", d.Features))
 	if err != nil {

@@ -62,6 +62,8 @@ func TestWrongData(t *testing.T) {
 			"row 1, feature 1: -1e+300: expected a finite number of float32", Options{}},
 		{"inf.npz", npz(t, map[string][]byte{"X": npy("<f8", "(1, 2)", []float64{1, math.Inf(1)})}),
 			"row 0, feature 1: +Inf: expected", Options{}},
+		{"levels.npz", npz(t, map[string][]byte{"x_train": npy("<i2", "(1, 1, 2)", []int16{0, 255}),
+			"x_test": npy("<i2", "(2, 1, 2)", []int16{0, 255, 3, 300})}), "row 1: 300: expected levels", Options{}},
 		{"twice.npz", npz(t, map[string][]byte{"X": npy("<f4", "(1, 3)", []float32{1, 2, 3}),
 			"feature_names": npy("<U1", "(3,)", []uint32{'a', 'b', 'a'})}),
 			`features 1 and 3 are both called "a"`, Options{}},

@@ -122,6 +122,9 @@ func TestFirstRows(t *testing.T) {
 			same(t, s.name+", what lies behind", after, before)
 		}
 	}
+	x, dx := normal(num.NewRand(1, 1), all, 3), engine.NewMatrix(all, 3)
+	Stack{}.Backward(e, &Tape{}, dx.Slice(0, n, 0, 3), x.Slice(0, n, 0, 3))
+	same(t, "a stack without layers", dx.Data, append(x.Data[:n*3:n*3], make([]float32, (all-n)*3)...))
 	b := NewBatchNorm("b", 3)
 	for _, p := range b.Params() {
 		p.Prepare()
