@@ -212,8 +212,8 @@ func argMost(call string, dst []int32, x Matrix, sign float32) {
 	}
 }
 
-// ranked returns an integer in the order of v, among equals of falling j, whose last 32 bits are ^j; of NaN one below
-// all others. The largest of integers is found without branches, which nothing would predict.
+// ranked returns an integer that grows with v and, for equal v, falls with j; NaN comes below all numbers. Its last 32
+// bits are ^j. The largest integer of a row is found without branches, which no processor could predict.
 func ranked(v float32, j int) int64 {
 	const infinity = 0x7F800000
 	bits := int64(int32(math.Float32bits(v)))

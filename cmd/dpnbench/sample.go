@@ -58,7 +58,7 @@ func sampleCommand(a *app) *cobra.Command {
 	s.data.add(c, false)
 	s.model.add(c, "ascent-steps")
 	f := c.Flags()
-	f.IntVar(&s.n, "n", 64, "`N` samples, or chains; of --start data at most as many as there are test samples")
+	f.IntVar(&s.n, "n", 64, "`N` samples, or chains; with --start data no more than test samples")
 	methods := []string{"exact", "mala", "ula"}
 	wordVar(f, &s.Method, "method", "exact", methods, "sampling `METHOD`: "+alternatives(methods))
 	f.Float64Var(&s.Temperature, "temperature", 1, "temperature `T`: below 1 closer to the maxima of phi, "+

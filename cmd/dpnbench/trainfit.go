@@ -90,7 +90,7 @@ func (t *training) fitted(data *dataset.Data, flags *pflag.FlagSet) (c dpn.Confi
 			"(--val-size 60 keeps some)")
 	}
 	if c.Components != preset.Components || c.Rank != preset.Rank {
-		note("%s of rank %d instead of %d of rank %d, for so few different samples, of all classes or of one "+
+		note("%s of rank %d instead of %d of rank %d, for so few different samples, or so few of a class "+
 			"(--components, --rank)", format.Count(c.Components, "component"), c.Rank, preset.Components, preset.Rank)
 	}
 	return c, notes, nil

@@ -80,17 +80,13 @@ func readRoles(name string, of map[role]string, open opener, opt Options) (*cont
 	c := &content{name: name}
 	for _, split := range []struct {
 		name string
-		size int
 		to   **part
-	}{{trainSplit, opt.TrainSize, &c.train}, {testSplit, opt.TestSize, &c.test}} {
+	}{{trainSplit, &c.train}, {testSplit, &c.test}} {
 		x := of[role{split.name, samplesOf}]
 		if x == "" || split.name == trainSplit && opt.TestOnly && of[role{testSplit, samplesOf}] != "" {
 			continue
 		}
-		if opt.TestShare > 0 {
-			split.size = 0 // the sizes are those after the split
-		}
-		p, err := readPart(x, open, split.size, opt)
+		p, err := readPart(x, open, opt.wanted(split.name), opt)
 		if err != nil {
 			return nil, err
 		}

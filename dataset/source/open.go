@@ -92,17 +92,24 @@ func (o Options) check(most int) error {
 	return nil
 }
 
-// first returns how many of the n samples of a split are wanted, the first ones. The sizes are those after the split by
-// TestShare, which needs all samples.
+// wanted returns how many samples of a split are wanted, the first ones; 0: all, which TestShare needs, because the
+// sizes are those after its split.
+func (o Options) wanted(split string) int {
+	switch {
+	case o.TestShare > 0:
+		return 0
+	case split == testSplit:
+		return o.TestSize
+	}
+	return o.TrainSize
+}
+
+// first returns how many of the n samples of a split are wanted.
 func (o Options) first(split string, n int) int {
-	size := o.TrainSize
-	if split == testSplit {
-		size = o.TestSize
+	if size := o.wanted(split); size > 0 {
+		return min(size, n)
 	}
-	if size == 0 || o.TestShare > 0 {
-		return n
-	}
-	return min(size, n)
+	return n
 }
 
 // Open loads the data set that spec names. "digits" are the built-in digits; "mnist" and

@@ -130,7 +130,7 @@ func tridiagonalise(ctx context.Context, a []float64, n int) (d, e, beta []float
 		// multiple of its first entry. v is kept in row k of a, right of the
 		// diagonal, which the reduction no longer needs.
 		v := a[k*n+k+1 : k*n+n]
-		if length := Norm(v[1:]); length == 0 || Dot(v, v) < leastReflector {
+		if Norm(v[1:]) == 0 || Dot(v, v) < leastReflector {
 			e[k] = v[0]
 		} else {
 			e[k] = -math.Copysign(Norm(v), v[0])
@@ -199,10 +199,10 @@ func diagonalise(ctx context.Context, d, e, q []float64, n int) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	budget := 60 * n
-	if math.IsNaN(size) || math.IsInf(size, 0) {
-		budget = 0
+	if !IsFinite(size) {
+		return errNoConvergence
 	}
+	budget := 60 * n
 	for hi := n - 1; hi > 0; {
 		if err := ctx.Err(); err != nil {
 			return err

@@ -309,7 +309,7 @@ func (a Axis) at(u float64) string {
 }
 
 // drawn returns a value of the range, each whole number as likely as any other, or on the log scale as its share of it.
-// Of very many each is as good as none.
+// In a range of very many whole numbers the ends, to which at gives half a share, do not matter.
 func (a Axis) drawn(r *num.Rand) string {
 	switch {
 	case !a.whole || a.to-a.from >= math.MaxInt32:
