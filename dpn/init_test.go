@@ -17,7 +17,7 @@ var placedHashes = map[string]string{
 	potential.FormTied:    "22bf01c65033ad0f",
 	potential.FormDiag:    "cb0fa3dd37f62e5b",
 	potential.FormLowRank: "dd58d137afbf76fb",
-	potential.FormFlat:    "b063bb007ff63677",
+	potential.FormFlat:    "da951731849cd7d3",
 }
 
 // TestPlacedBits places centres by EM on every tier and with several numbers of threads: the

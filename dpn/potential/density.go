@@ -122,12 +122,12 @@ func (l *Likelihood) weigh(e *engine.Engine, y engine.Matrix, by []float32) {
 	}
 }
 
-// addLowRank adds what comes from phi, for a component with the precision diag(w) + sign
+// addLowRank adds what comes from phi, for a component with the precision diag(w) + s
 // F^T F, F r x d: with Z = D F^T
 //
-//	dw = weight/2 mean (r D * D),   dF = weight sign mean (r Z)^T D
+//	dw = weight/2 mean (r D * D),   dF = weight s mean (r Z)^T D
 func (l *Likelihood) addLowRank(e *engine.Engine, g *ascent.Gradient, i int, w []float32,
-	f engine.Matrix, sign float32) {
+	f engine.Matrix, s float32) {
 	delta, by := l.members(i)
 	d, r, m := delta.Cols, f.Rows, len(by)
 	if m == 0 {
@@ -138,7 +138,7 @@ func (l *Likelihood) addLowRank(e *engine.Engine, g *ascent.Gradient, i int, w [
 		z := engine.View(l.left[:m*r], m, r)
 		e.MatMul(z, delta, f.T(), false)
 		l.weigh(e, z, by)
-		e.Scale(z.Data, sign, z.Data)
+		e.Scale(z.Data, s, z.Data)
 		e.MatMul(engine.View(g.F[i*r*d:(i+1)*r*d], r, d), z.T(), delta, true)
 		e.ColumnSums(l.sum[:r], z, false)
 		e.MatMul(engine.View(l.row, 1, d), engine.View(l.sum[:r], 1, r), f, false)

@@ -13,8 +13,8 @@ import (
 )
 
 // flatForm is "flat", P_i = s0^2 (I - (1-eps) U_i^T U_i) with orthonormal rows U_i (r x d):
-// eigenvalue eps s0^2 along them, s0^2 across. With F_i = s0 sqrt(1-eps) U_i and the sign -
-// the gradient is dU = s0 sqrt(1-eps) dF: that of U as if its elements were free. After
+// eigenvalue eps s0^2 along them, s0^2 across. The factors of the engine are U_i, and its S is
+// -s0^2 (1-eps). The gradient is that of U as if its elements were free. After
 // each update the rows are made orthonormal again, in order, by the modified method of
 // Gram and Schmidt, which takes out what the update did to lengths and angles; P_i only
 // depends on the space that the rows span. eps and s0 do not learn.
@@ -22,14 +22,14 @@ type flatForm struct {
 	k, d, r    int
 	scale, eps float64
 	u          *Param    // k x r x d
-	w, f       []float32 // s0^2 d times, and all F_i
+	w          []float32 // s0^2, d times
 	retraction func(w *engine.Worker, lo, hi int)
 }
 
 func newFlatForm(c Settings, d int, list []*Param) form {
 	u := list[0]
 	f := &flatForm{k: c.Components, d: d, r: c.Rank, scale: c.Scale, eps: c.Eps, u: u,
-		w: make([]float32, d), f: make([]float32, len(u.Data))}
+		w: make([]float32, d)}
 	for i := range f.w {
 		f.w[i] = float32(c.Scale * c.Scale)
 	}
@@ -40,8 +40,8 @@ func (f *flatForm) params() []*Param { return []*Param{f.u} }
 
 func (f *flatForm) count() int { return f.k }
 
-// factor is s0 sqrt(1-eps).
-func (f *flatForm) factor() float32 { return float32(f.scale * math.Sqrt(1-f.eps)) }
+// s is the S of the engine.
+func (f *flatForm) s() float32 { return float32(-f.scale * f.scale * (1 - f.eps)) }
 
 // rows returns U_i.
 func (f *flatForm) rows(i int) engine.Matrix {
@@ -81,8 +81,7 @@ func (f *flatForm) mixture(mu, c []float32) *ascent.Mixture {
 }
 
 func (f *flatForm) prepare(e *engine.Engine, m *ascent.Mixture) {
-	e.Scale(f.f, f.factor(), f.u.Data)
-	m.SetLowRank(e, f.w, f.f, -1)
+	m.SetLowRank(e, f.w, f.u.Data, f.s())
 }
 
 func (f *flatForm) factors() []float32 { return nil }
@@ -93,9 +92,7 @@ func (f *flatForm) newGradient() *ascent.Gradient {
 
 func (f *flatForm) bind(g *ascent.Gradient) { f.u.Grad = g.F }
 
-func (f *flatForm) gradient(e *engine.Engine) {
-	e.Scale(f.u.Grad, f.factor(), f.u.Grad)
-}
+func (f *flatForm) gradient(*engine.Engine) {}
 
 func (f *flatForm) retract(e *engine.Engine) {
 	if f.retraction == nil { // made once: a step allocates nothing
@@ -150,9 +147,8 @@ func (f *flatForm) logDets(_ *engine.Engine, v []float32) {
 }
 
 func (f *flatForm) addLikelihood(e *engine.Engine, g *ascent.Gradient, l *Likelihood) {
-	n := f.r * f.d
 	for i := range f.k {
-		l.addLowRank(e, g, i, f.w, engine.View(f.f[i*n:(i+1)*n], f.r, f.d), -1)
+		l.addLowRank(e, g, i, f.w, f.rows(i), f.s())
 	}
 }
 

@@ -139,7 +139,7 @@ func TestLangevinIsTheSame(t *testing.T) {
 		adjusted bool
 		want     uint32
 	}{{FormFull, true, 0xe434f60f}, {FormFull, false, 0x2f8bc98e}, {FormLowRank, true, 0x91ad191c}, {FormFlat,
-		true, 0xa9ec29ae}} {
+		true, 0x484e6a4c}} {
 		opt := LangevinOptions{Adjusted: c.adjusted, Steps: 25, StepSize: 0.3, Seed: 9}
 		for _, tier := range engine.Tiers() {
 			if !tier.Available {

@@ -349,8 +349,9 @@ func TestMisuse(t *testing.T) {
 			NewLowRankMixture(1, 3, 1, make([]float32, 3), make([]float32, 1)).SetFactors(e, make([]float32, 9))
 		},
 		"low rank for full precisions": func() { l.m.SetLowRank(e, make([]float32, 6), nil, 1) },
-		"a sign of 2": func() {
-			NewLowRankMixture(1, 3, 0, make([]float32, 3), make([]float32, 1)).SetLowRank(e, make([]float32, 3), nil, 2)
+		"factors times Inf": func() {
+			NewLowRankMixture(1, 3, 0, make([]float32, 3), make([]float32, 1)).SetLowRank(e, make([]float32, 3), nil,
+				float32(math.Inf(1)))
 		},
 		"lengths that differ": func() { e.Add(make([]float32, 3), make([]float32, 3), make([]float32, 2)) },
 	} {

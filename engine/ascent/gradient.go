@@ -5,7 +5,7 @@ package ascent
 import "dpnbench/engine"
 
 // Gradient holds the gradient of a loss with respect to the parameters of a mixture: of its factors A_i if its
-// precisions are P_i = A_i^T A_i, of its weights w_i and factors F_i if they are diag(w_i) + sign F_i^T F_i.
+// precisions are P_i = A_i^T A_i, of its weights w_i and factors F_i if they are diag(w_i) + S F_i^T F_i.
 type Gradient struct {
 	Mu    []float32 // K x D
 	C     []float32 // K
@@ -54,7 +54,7 @@ func NewTiedGradient(k, d int) *Gradient {
 }
 
 // NewLowRankGradient makes room for the gradient of a mixture of k components in d dimensions with precisions
-// diag(w_i) + sign F_i^T F_i of rank r; of the weights w_i only if they are learned.
+// diag(w_i) + S F_i^T F_i of rank r; of the weights w_i only if they are learned.
 func NewLowRankGradient(k, d, r int, weights bool) *Gradient {
 	g := &Gradient{
 		Mu: engine.AlignedFloats(k * d), C: make([]float32, k),

@@ -13,11 +13,11 @@ import (
 
 // lowRank is the form of precisions of low rank, in the layouts in which the products read them.
 type lowRank struct {
-	m    *Mixture
-	r    int
-	sign float32
-	w    []float32 // k x d, or the d that all components share
-	f    []float32 // k r x d, F_1 above F_2 and so on
+	m *Mixture
+	r int
+	s float32   // S
+	w []float32 // k x d, or the d that all components share
+	f []float32 // k r x d, F_1 above F_2 and so on
 
 	tier    engine.Tier    // of the engine that set them; 0 before
 	offset  []float32      // k r: -F_i mu_i
@@ -39,7 +39,7 @@ type lowRank struct {
 
 // NewLowRankMixture makes a mixture whose precisions are diagonal up to r dimensions,
 //
-//	P_i = diag(w_i) + S F_i^T F_i,   w_i of d positive weights, F_i r x d, S = 1 or -1
+//	P_i = diag(w_i) + S F_i^T F_i,   w_i of d positive weights, F_i r x d, S a number
 //
 // (r may be 0). They must be set (SetLowRank) before use. With Z_i = (X - mu_i) F_i^T (B x r),
 // in the symbols of Mixture and Ascend, and w_i and mu_i multiplying column by column:
@@ -68,11 +68,11 @@ func NewLowRankMixture(k, d, r int, mu, c []float32) *Mixture {
 	return m
 }
 
-// SetLowRank sets P_i = diag(w_i) + sign F_i^T F_i from the weights w (k x d, or d if all w_i are the same), the
-// factors f (k r x d, F_1 first) and sign 1 or -1. It reads the centres, too: call it once per update of any of
+// SetLowRank sets P_i = diag(w_i) + s F_i^T F_i from the weights w (k x d, or d if all w_i are the same), the
+// factors f (k r x d, F_1 first) and the number s. It reads the centres, too: call it once per update of any of
 // them. w and f are kept and must not change before the next call. It takes up to two copies and two packings of
 // about k r d numbers each, and up to four of k d. It does not check that P_i is positive definite.
-func (m *Mixture) SetLowRank(e *engine.Engine, w, f []float32, sign float32) {
+func (m *Mixture) SetLowRank(e *engine.Engine, w, f []float32, s float32) {
 	m.check(e, "SetLowRank")
 	l, ok := m.precision.(*lowRank)
 	if !ok {
@@ -84,12 +84,12 @@ func (m *Mixture) SetLowRank(e *engine.Engine, w, f []float32, sign float32) {
 		engine.CheckLength("SetLowRank", "w", len(w), k*d)
 	}
 	engine.CheckLength("SetLowRank", "f", len(f), kr*d)
-	if sign != 1 && sign != -1 {
-		panic(fmt.Sprintf("ascent: SetLowRank: sign %v, expected 1 or -1", sign))
+	if s-s != 0 {
+		panic(fmt.Sprintf("ascent: SetLowRank: s %v, expected a finite number", s))
 	}
 	m.lock(e)
 	defer e.Unlock()
-	l.w, l.f, l.sign = w, f, sign
+	l.w, l.f, l.s = w, f, s
 	m.generations++
 	m.forgetBounds()
 	m.forgetCentres()
@@ -270,7 +270,7 @@ func (l *lowRank) squares(worker *engine.Worker, z engine.Matrix, q []float32, q
 	for i := 0; i < m.K && r > 0; i++ {
 		zi := z.Slice(0, z.Rows, i*r, (i+1)*r)
 		worker.RowDots(squares, zi, zi)
-		worker.Axpy(l.sign, squares, q[i*qs:i*qs+x.Rows])
+		worker.Axpy(l.s, squares, q[i*qs:i*qs+x.Rows])
 	}
 }
 
@@ -345,8 +345,8 @@ func (l *lowRank) scale(worker *engine.Worker, dst, res, z, t engine.Matrix, h f
 	signed := worker.Scratch(slotRowNumbers, dst.Rows)
 	for i := 0; i < l.m.K && r > 0; i++ {
 		columns := func(m engine.Matrix) engine.Matrix { return m.Slice(0, m.Rows, i*r, (i+1)*r) }
-		worker.Scale(signed, l.sign, res.Row(i))
-		worker.GradRows(columns(dst), signed, columns(z), t.Row(i), l.sign*h, columns(y))
+		worker.Scale(signed, l.s, res.Row(i))
+		worker.GradRows(columns(dst), signed, columns(z), t.Row(i), l.s*h, columns(y))
 	}
 	for b := range dst.Rows {
 		last := dst.Row(b)[kr:]

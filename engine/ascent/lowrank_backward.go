@@ -202,7 +202,7 @@ func (l *lowRank) slopes(worker *engine.Worker, s, u, x, byX, y, z engine.Matrix
 			clear(si)
 		}
 		for b := range si {
-			si[b] = -(float32(l.sign*si[b]) + y.Data[b*y.RS+kr+i])
+			si[b] = -(float32(l.s*si[b]) + y.Data[b*y.RS+kr+i])
 		}
 	}
 }
@@ -249,7 +249,7 @@ func (l *lowRank) activeSlopes(worker *engine.Worker, s, res, u, byX, y, z engin
 			copy(weights.Data, l.weightsOf(i))
 			worker.MatMulThin(last.Slice(0, n, 0, 1), rowsX.Slice(0, n, 0, d), weights, true, nil)
 			for q, at := range list {
-				s.Set(int(at.component), int(at.row), -(float32(l.sign*dots[q]) + last.Data[q]))
+				s.Set(int(at.component), int(at.row), -(float32(l.s*dots[q]) + last.Data[q]))
 			}
 			list = list[:0]
 		}
@@ -277,8 +277,8 @@ func (l *lowRank) scaleActive(worker *engine.Worker, dst, res, s, y, z engine.Ma
 			}
 			row := dst.Row(b)
 			if at := i * r; r > 0 {
-				signed[0] = l.sign * v
-				worker.GradRows(asRow(row[at:at+r]), signed, asRow(y.Row(b)[at:at+r]), s.Row(i)[b:b+1], l.sign,
+				signed[0] = l.s * v
+				worker.GradRows(asRow(row[at:at+r]), signed, asRow(y.Row(b)[at:at+r]), s.Row(i)[b:b+1], l.s,
 					asRow(z.Row(b)[at:at+r]))
 			}
 			row[kr+i] = 0 - s.At(i, b)

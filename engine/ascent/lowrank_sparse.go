@@ -36,8 +36,8 @@ func weightRange(w []float32) (least, most float64) {
 	return float64(low), float64(high)
 }
 
-// makeBound bounds P_i = diag(w_i) + S F_i^T F_i. If S is -1 it proves that P_i is positive definite, by the
-// largest sum of a row of |F_i F_i^T|; otherwise its norm is NaN.
+// makeBound bounds P_i = diag(w_i) + S F_i^T F_i. If S is below 0 it proves that P_i is positive definite, by the
+// largest sum of a row of |S F_i F_i^T|; otherwise its norm is NaN.
 func (l *lowRank) makeBound(worker *engine.Worker, i int) {
 	d := l.m.D
 	f, least, most := l.factorsOf(i), l.least, l.most
@@ -45,12 +45,12 @@ func (l *lowRank) makeBound(worker *engine.Worker, i int) {
 		least, most = weightRange(l.weightsOf(i))
 	}
 	squares, gram := l.factorNorms(worker, f)
-	slack := 1 + 2*gamma(laneRoundings(d))
-	squares = squares*slack + leastSum
+	slack, size := 1+2*gamma(laneRoundings(d)), math.Abs(float64(l.s))
+	squares = size*squares*slack + leastSum
 	c := bound{least: max(least, 0), norm: math.Sqrt(most+squares) * guard}
-	if l.sign < 0 {
+	if l.s < 0 {
 		// Each dot is off by at most gamma |F_p| |F_q|, and r of them make a row.
-		gram = gram*slack + float64(l.r)*gamma(laneRoundings(d))*squares
+		gram = size*gram*slack + float64(l.r)*gamma(laneRoundings(d))*squares
 		c.least, c.norm = least-gram, math.Sqrt(most)*guard
 		if !(c.least > 0) {
 			c.norm = math.NaN()
@@ -78,13 +78,13 @@ func (l *lowRank) factorNorms(worker *engine.Worker, f engine.Matrix) (squares, 
 	dots := worker.ScratchRows(slotRowNumbers, r, r, r) // on and right of the diagonal
 	for p := range r {
 		right := r
-		if l.sign > 0 {
+		if l.s >= 0 {
 			right = p + 1
 		}
 		worker.RowDots(dots.Row(p)[p:right], f.SliceRows(p, right), repeated(f.Row(p), right-p))
 		squares += float64(dots.At(p, p))
 	}
-	for p := 0; p < r && l.sign < 0; p++ {
+	for p := 0; p < r && l.s < 0; p++ {
 		var sum float64
 		for q := range r {
 			sum += math.Abs(float64(dots.At(min(p, q), max(p, q))))
@@ -94,7 +94,7 @@ func (l *lowRank) factorNorms(worker *engine.Worker, f engine.Matrix) (squares, 
 	return squares, gram
 }
 
-func (l *lowRank) byDistance() bool { return l.sign > 0 && l.m.allPositive() }
+func (l *lowRank) byDistance() bool { return l.s >= 0 && l.m.allPositive() }
 
 func (l *lowRank) cost(e *engine.Engine, _, _, group float64) pairCost {
 	return pairCost{
@@ -117,7 +117,7 @@ func (l *lowRank) grouping() (blocks int, byComponent bool) { return 1, false }
 // firstOfAll asks for moderate weights and centres: 0 times w_i or w_i*mu_i is NaN on the dense route if it is
 // infinite. Factors that are not finite leave no responsibility finite.
 func (l *lowRank) firstOfAll(e *engine.Engine) bool {
-	moderate := l.sign < 0
+	moderate := l.s < 0
 	for _, list := range [][]float32{l.w, l.centres} {
 		for ; len(list) > 0 && moderate; list = list[l.m.D:] {
 			moderate = upperNorm(e.Caller(), list[:l.m.D]) < hugeSize
@@ -196,7 +196,7 @@ func (l *lowRank) evaluate(worker *engine.Worker, work *blockWork, x engine.Matr
 		worker.MatMulThin(z, rows, l.columnsOf(worker, i).Slice(0, d, 0, r), true, prefetch)
 		squares := worker.Scratch(slotRowNumbers, n)
 		worker.RowDots(squares, z, z)
-		worker.Axpy(l.sign, squares, q)
+		worker.Axpy(l.s, squares, q)
 	}
 	for p := range group {
 		group[p].q = q[p]
@@ -218,7 +218,7 @@ func (l *lowRank) rowGradient(worker *engine.Worker, j *sparseJob, work *blockWo
 		v := &work.pairs[at]
 		i := int(v.component)
 		zi := work.values[int(v.slot)*l.pairFloats():][:r]
-		one[0] = l.sign * v.q
+		one[0] = l.s * v.q
 		worker.GradRows(asRow(row), one, asRow(zi), one, 0, asRow(zi))
 		worker.Axpy(-v.q, l.weightsOf(i), weights)
 		addFactors(worker, grad, row, l.factorsOf(i), n == 0)

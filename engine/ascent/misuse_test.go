@@ -2,6 +2,7 @@ package ascent
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -130,7 +131,8 @@ func TestSilentMisuse(t *testing.T) {
 	for want, call := range map[string]func(){
 		"w has 23 elements":     func() { m.SetLowRank(e, w[:k*d-1], f, 1) },
 		"f has 24 elements":     func() { m.SetLowRank(e, w, f[:k*d], 1) },
-		"sign 0":                func() { m.SetLowRank(e, w, f, 0) },
+		"s NaN, expected":       func() { m.SetLowRank(e, w, f, float32(math.NaN())) },
+		"s -Inf, expected":      func() { m.SetLowRank(e, w, f, float32(math.Inf(-1))) },
 		"SetLowRank: no engine": func() { m.SetLowRank(nil, w, f, 1) },
 		"low rank":              func() { m.SetFactors(e, points(k*d, d).Data) },
 		"rank 9":                func() { NewLowRankMixture(k, d, 9, w, f[:k]) },

@@ -76,7 +76,7 @@ func sparse(dense definition) definition {
 		// rows and steps enough for runs of steps with a single active component
 		return append(list,
 			k.usual(map[string]int{"rows": 40, "steps": 7, "even": 1}),
-			k.usual(map[string]int{"rows": 40, "steps": 7, "even": 1, "minus": 1, "apart": 3}),
+			k.usual(map[string]int{"rows": 40, "steps": 7, "even": 1, "s": 1, "apart": 3}),
 			k.usual(map[string]int{"rows": 40, "steps": 7, "even": 1, "r": 0}))
 	}
 	return k

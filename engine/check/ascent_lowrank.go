@@ -12,15 +12,21 @@ import (
 // rankArg is the rank of P_i - diag(w_i). Ranks above d become d.
 var rankArg = arg{name: "r", usual: 2, max: 64, sweep: []int{0, 1, 2, 3, 8, 15, 16, 17}, quickSweep: []int{0, 1, 8}}
 
+// factorArg chooses S from factors.
+var (
+	factorArg = arg{name: "s", max: len(factors) - 1, sweep: []int{0, 1, 2}, quickSweep: []int{0, 1, 2}}
+	factors   = []float32{1, -1, -0.7}
+)
+
 var (
 	lowRankKernel = definition{
-		args: []arg{size("rows", 7), one(size("k", 3)), one(size("d", 17)), rankArg, flagArg("minus"),
+		args: []arg{size("rows", 7), one(size("k", 3)), one(size("d", 17)), rankArg, factorArg,
 			stepsArg(3, 0, 1, 2, 10), layoutArg("lx"), offsetArg, seedArg},
 		more: lowRanks,
 		make: lowRankAscend,
 	}
 	lowRankBackwardKernel = definition{
-		args: []arg{size("rows", 5), one(size("k", 3)), one(size("d", 9)), rankArg, flagArg("minus"),
+		args: []arg{size("rows", 5), one(size("k", 3)), one(size("d", 9)), rankArg, factorArg,
 			stepsArg(2, 0, 1, 2, 7), layoutArg("lv"), offsetArg, seedArg},
 		more: lowRanks,
 		make: lowRankBackward,
@@ -37,11 +43,11 @@ func lowRanks(bool) [][]int {
 	}
 }
 
-// lowRankCase is a potential with precisions diag(w_i) + sign F_i^T F_i.
+// lowRankCase is a potential with precisions diag(w_i) + s F_i^T F_i.
 type lowRankCase struct {
 	*mixtureCase
 	r    int
-	sign float32
+	s    float32
 	w, f engine.Matrix
 	low  *reference.LowRank
 }
@@ -49,10 +55,7 @@ type lowRankCase struct {
 func newLowRankCase(cs Case, mem *memory, r *num.Rand) *lowRankCase {
 	k, d, off, normal := cs.get("k"), cs.get("d"), cs.get("offset"), filler(r, normalData)
 	l := &lowRankCase{mixtureCase: &mixtureCase{k: k, d: d, sparse: cs.onSparse(), alpha: 0.25, mem: mem},
-		r: min(cs.get("r"), d), sign: 1}
-	if cs.get("minus") == 1 {
-		l.sign = -1
-	}
+		r: min(cs.get("r"), d), s: factors[cs.get("s")]}
 	l.mu = mem.input(1, k*d, rowMajor, off, cs.centres(normal))
 	l.c = mem.input(1, k, rowMajor, off, func() float32 { return 0.5 * normal() })
 	l.w = mem.input(1, k*d, rowMajor, off, func() float32 {
@@ -64,14 +67,14 @@ func newLowRankCase(cs Case, mem *memory, r *num.Rand) *lowRankCase {
 	scale := float32(0.5 / math.Sqrt(float64(d)*float64(l.r+1)))
 	l.f = mem.input(1, k*l.r*d, rowMajor, off, func() float32 { return scale * normal() })
 	l.oracle = newOracle(l.mixtureCase)
-	l.low = &reference.LowRank{Sign: float64(l.sign),
+	l.low = &reference.LowRank{Sign: float64(l.s),
 		W: reference.FromFloat32(vector(l.w), k, d, d, 1), F: reference.FromFloat32(vector(l.f), k*l.r, d, d, 1)}
 	return l
 }
 
 func (l *lowRankCase) engine(e *engine.Engine) *ascent.Mixture {
 	m := ascent.NewLowRankMixture(l.k, l.d, l.r, vector(l.mu), vector(l.c))
-	m.SetLowRank(e, vector(l.w), vector(l.f), l.sign)
+	m.SetLowRank(e, vector(l.w), vector(l.f), l.s)
 	l.mem.mixture, m.Route = m, l.mem.route
 	return m
 }
