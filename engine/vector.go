@@ -76,10 +76,24 @@ func (j *vectorJob) run(_, task int) {
 		case opDecay:
 			j.kern.decay(j.a, j.dst[a:b])
 		case opAdam:
-			j.kern.adam(j.dst[a:b], j.x[a:b], j.y[a:b], j.v[a:b], j.co)
+			j.adam(a, b)
 		case opPartialSquares:
 			j.parts[c] = j.kern.dot(j.x[a:b], j.x[a:b])
 		}
+	}
+}
+
+// adam is opAdam for the elements [a, b). It takes parameters back from the other threads, which have read them, while
+// it computes those before: otherwise every line that is written waits for that.
+func (j *vectorJob) adam(a, b int) {
+	ahead := b - a
+	if j.tasks > 1 {
+		ahead = 512
+	}
+	for ; a < b; a += ahead {
+		next := min(a+ahead, b)
+		PrefetchToWrite(j.dst[next:min(next+ahead, b)])
+		j.kern.adam(j.dst[a:next], j.x[a:next], j.y[a:next], j.v[a:next], j.co)
 	}
 }
 
