@@ -103,6 +103,11 @@ func (m *Model) build() (err error) {
 		return err
 	}
 	m.potential = potential.New(m.Config.potential(), m.Config.Dim)
+	if len(m.extractor) == 0 && m.Shape.IsImage() {
+		black := make([]float32, m.Config.Dim)
+		m.Norm.Apply(black)
+		m.potential.SetOrigin(black)
+	}
 	m.head = layer.NewLinear("classifier", m.Config.Dim, len(m.Classes))
 	for _, p := range m.extractor.Params() {
 		p.Group = groupExtractor

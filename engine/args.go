@@ -7,7 +7,7 @@ import "unsafe"
 type panelArgs struct {
 	k          int // inner indices
 	a          []float32
-	ars, acs   int // floats from row to row of A and from inner index to inner index
+	ars, acs   int // floats from row to row of A and, but for panelAt, from inner index to inner index
 	tileStride int // floats from tile to tile of A, or 0 where its rows follow each other
 	b          []float32
 	brs        int     // floats from row to row of B
@@ -22,6 +22,11 @@ type panelArgs struct {
 	next   []float32 // what is prefetched, step bytes at a time, if step is not 0
 	step   int
 	panels int // panels of B that follow each other
+
+	// For panelAt, floats from inner index to inner index of A: the same for all, or one number for each. stepsBy
+	// is 0 or 4, the bytes from one to the next.
+	steps   []int32
+	stepsBy int
 }
 
 // quadSmallDArgs are the arguments of quadSmallD: for component c of comps and row b of x,

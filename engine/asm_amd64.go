@@ -226,7 +226,7 @@ func prefetchToWrite(x []byte)
 
 // The assembly copies this number of bytes of arguments.
 var (
-	_ = [unsafe.Sizeof(panelArgs{})]byte{} == [224]byte{}
+	_ = [unsafe.Sizeof(panelArgs{})]byte{} == [256]byte{}
 	_ = [unsafe.Sizeof(quadSmallDArgs{})]byte{} == [248]byte{}
 	_ = [unsafe.Sizeof(vjpSmallDArgs{})]byte{} == [280]byte{}
 )

@@ -49,7 +49,7 @@
 //
 // Frame: see gemm_panel_amd64.h. There is a fast path, dense, for panels of B with brs = 16, five or
 // six rows, k >= 8 and A with acs of 1, 8 or 16 floats.
-TEXT ·sgemmAVX2_6x16(SB), NOSPLIT, $280-8
+TEXT ·sgemmAVX2_6x16(SB), NOSPLIT, $312-8
 	MOVQ args+0(FP), CX
 	GEMM_COPYARGUMENTS
 	MOVQ GEMM_ARG_ARS, R10
@@ -242,34 +242,35 @@ end:
 // ---------------------------------------------------------------------------------
 // sgemmAtAVX2_6x16
 
-// GEMM_LOOPAT is the loop over the inner index when the rows of B lie anywhere: R12 walks along
-// their places at, R15 is the start of B. It ends with a jump to the label store of the function.
+// GEMM_LOOPAT is the loop over the inner index when the rows of B and the columns of A lie anywhere: R12
+// walks along the places of B, DX along the steps of A, R15 is the start of B. It ends with a jump to the label
+// store of the function.
 #define GEMM_LOOPAT(step, one, test) \
 	JMP  test            \
 one: \
-	MOVLQSX (R12), BX    \ // at[p]
-	ADDQ $4, R12         \
-	LEAQ (R15)(BX*4), BX \ // B[at[p]]
-	step(0, 0)           \
-	ADDQ R11, R8         \
-	ADDQ R11, R9         \
+	MOVLQSX (R12), BX         \ // at[p]
+	MOVLQSX (DX), R11         \
+	ADDQ $4, R12              \
+	ADDQ GEMM_ARG_STEPSBY, DX \
+	LEAQ (R15)(BX*4), BX      \ // B[at[p]]
+	step(0, 0)                \
+	LEAQ (R8)(R11*4), R8      \
+	LEAQ (R9)(R11*4), R9      \
 test: \
-	SUBQ $1, CX          \
-	JGE  one             \
+	SUBQ $1, CX               \
+	JGE  one                  \
 	JMP  store
 
 // func sgemmAtAVX2_6x16(args *panelArgs)
 //
-// Tile: up to 6 x 16, registers as in gemm_avx2_amd64.h, but R12 is the next element of at and R15
-// the start of B. The frame is that of gemm_panel_amd64.h.
-TEXT ·sgemmAtAVX2_6x16(SB), NOSPLIT, $280-8
+// Tile: up to 6 x 16, registers as in gemm_avx2_amd64.h, but R12 and DX are the next elements
+// of at and steps, and R15 is the start of B. The frame is that of gemm_panel_amd64.h.
+TEXT ·sgemmAtAVX2_6x16(SB), NOSPLIT, $312-8
 	MOVQ args+0(FP), CX
 	GEMM_COPYARGUMENTS
 	MOVQ GEMM_ARG_ARS, R10
-	MOVQ GEMM_ARG_ACS, R11
 	MOVQ GEMM_ARG_CRS, R13
 	SHLQ $2, R10
-	SHLQ $2, R11
 	SHLQ $2, R13
 panel:
 	GEMM_PANELBEGIN
@@ -278,6 +279,7 @@ tile:
 	MOVQ GEMM_ARG_K, CX
 	MOVQ aHere-8(SP), R8
 	MOVQ GEMM_ARG_AT, R12
+	MOVQ GEMM_ARG_STEPS, DX
 	MOVQ cHere-16(SP), DI
 	GEMM_TILEROWS(GEMM_ARG_ROWS, tallLeft-32(SP), AX, even)
 	GEMM_ROW3

@@ -279,16 +279,19 @@ done:
 // ---------------------------------------------------------------------------------
 // sgemmAtNEON_6x16
 
-// GEMM_LOOPAT is the loop over the inner index when the rows of B lie anywhere: R19 walks along their
-// places at, R11 is the start of B. It ends with a jump to the label store of the function.
+// GEMM_LOOPAT is the loop over the inner index when the rows of B and the columns of A lie anywhere: R19 walks
+// along the places of B, R20 along the steps of A, R22 bytes from one to the next, R11 is the start of B. It ends
+// with a jump to the label store of the function.
 #define GEMM_LOOPAT(step, one, test) \
 	B    test           \
 one: \
 	MOVW (R19), R8      \ // at[p]
+	MOVW (R20), R10     \
 	ADD  $4, R19        \
+	ADD  R22, R20       \
 	ADD  R8<<2, R11, R8 \ // B[at[p]]
 	step                \
-	ADD  R10, R9        \
+	ADD  R10<<2, R9     \
 test: \
 	SUBS $1, R7         \
 	BGE  one            \
@@ -296,11 +299,14 @@ test: \
 
 // func sgemmAtNEON_6x16(args *panelArgs)
 //
-// One tile, registers as in sgemmNEON_6x16, but R19 is the next element of at and R11 the start of B.
+// One tile, registers as in sgemmNEON_6x16, but R19 and R20 are the next elements of at and steps,
+// and R11 is the start of B.
 TEXT ·sgemmAtNEON_6x16(SB), NOSPLIT, $0-8
 	GEMM_ARGUMENTS
 	MOVD  panelArgs_b(R21), R11
 	MOVD  panelArgs_at(R21), R19
+	MOVD  panelArgs_steps(R21), R20
+	MOVD  panelArgs_stepsBy(R21), R22
 	CBNZ  R15, old
 	GEMM_ZERO
 	B     start

@@ -73,32 +73,28 @@
 	VFMADD231PS.BCST a, Z0, c0 \
 	VFMADD231PS.BCST a, Z1, c1
 
-// GEMM_LOADB loads B[p] at BX, GEMM_LOADAT at element BX of AX.
+// GEMM_LOADB loads B[p] at BX.
 #define GEMM_LOADB \
 	VMOVUPS (BX), Z0 \
 	VMOVUPS 64(BX), Z1
 
-#define GEMM_LOADAT \
-	VMOVUPS (AX)(BX*4), Z0 \
-	VMOVUPS 64(AX)(BX*4), Z1
-
-#define GEMM_COLUMN1(load) \
-	load \
+#define GEMM_COLUMN1 \
+	GEMM_LOADB \
 	GEMM_ROW((R8), Z2, Z4, Z5)
 
-#define GEMM_COLUMN2(load) GEMM_COLUMN1(load); GEMM_ROW(4(R8), Z3, Z6, Z7)
-#define GEMM_COLUMN3(load) GEMM_COLUMN2(load); GEMM_ROWBCST(8(R8), Z8, Z9)
-#define GEMM_COLUMN4(load) GEMM_COLUMN3(load); GEMM_ROW(12(R8), Z2, Z10, Z11)
-#define GEMM_COLUMN5(load) GEMM_COLUMN4(load); GEMM_ROW(16(R8), Z3, Z12, Z13)
-#define GEMM_COLUMN6(load) GEMM_COLUMN5(load); GEMM_ROW(20(R8), Z2, Z14, Z15)
-#define GEMM_COLUMN7(load) GEMM_COLUMN6(load); GEMM_ROWBCST(24(R8), Z16, Z17)
-#define GEMM_COLUMN8(load) GEMM_COLUMN7(load); GEMM_ROW(28(R8), Z3, Z18, Z19)
-#define GEMM_COLUMN9(load) GEMM_COLUMN8(load); GEMM_ROW(32(R8), Z2, Z20, Z21)
-#define GEMM_COLUMN10(load) GEMM_COLUMN9(load); GEMM_ROW(36(R8), Z3, Z22, Z23)
-#define GEMM_COLUMN11(load) GEMM_COLUMN10(load); GEMM_ROWBCST(40(R8), Z24, Z25)
-#define GEMM_COLUMN12(load) GEMM_COLUMN11(load); GEMM_ROW(44(R8), Z2, Z26, Z27)
-#define GEMM_COLUMN13(load) GEMM_COLUMN12(load); GEMM_ROW(48(R8), Z3, Z28, Z29)
-#define GEMM_COLUMN14(load) GEMM_COLUMN13(load); GEMM_ROW(52(R8), Z2, Z30, Z31)
+#define GEMM_COLUMN2 GEMM_COLUMN1; GEMM_ROW(4(R8), Z3, Z6, Z7)
+#define GEMM_COLUMN3 GEMM_COLUMN2; GEMM_ROWBCST(8(R8), Z8, Z9)
+#define GEMM_COLUMN4 GEMM_COLUMN3; GEMM_ROW(12(R8), Z2, Z10, Z11)
+#define GEMM_COLUMN5 GEMM_COLUMN4; GEMM_ROW(16(R8), Z3, Z12, Z13)
+#define GEMM_COLUMN6 GEMM_COLUMN5; GEMM_ROW(20(R8), Z2, Z14, Z15)
+#define GEMM_COLUMN7 GEMM_COLUMN6; GEMM_ROWBCST(24(R8), Z16, Z17)
+#define GEMM_COLUMN8 GEMM_COLUMN7; GEMM_ROW(28(R8), Z3, Z18, Z19)
+#define GEMM_COLUMN9 GEMM_COLUMN8; GEMM_ROW(32(R8), Z2, Z20, Z21)
+#define GEMM_COLUMN10 GEMM_COLUMN9; GEMM_ROW(36(R8), Z3, Z22, Z23)
+#define GEMM_COLUMN11 GEMM_COLUMN10; GEMM_ROWBCST(40(R8), Z24, Z25)
+#define GEMM_COLUMN12 GEMM_COLUMN11; GEMM_ROW(44(R8), Z2, Z26, Z27)
+#define GEMM_COLUMN13 GEMM_COLUMN12; GEMM_ROW(48(R8), Z3, Z28, Z29)
+#define GEMM_COLUMN14 GEMM_COLUMN13; GEMM_ROW(52(R8), Z2, Z30, Z31)
 
 #define GEMM_NEXTCOLUMN \
 	ADDQ R11, R8 \
@@ -261,7 +257,7 @@ onetest: \
 // Frame beside that of gemm_panel_amd64.h: held-40, rows of the tile while DI is a row of A;
 // inner-48, inner indices left once the lines of C are prefetched; fetched-56, how far next has been
 // prefetched.
-TEXT ·sgemmAVX512_14x32(SB), NOSPLIT, $280-8
+TEXT ·sgemmAVX512_14x32(SB), NOSPLIT, $312-8
 	MOVQ args+0(FP), CX
 	GEMM_COPYARGUMENTS
 	MOVQ GEMM_ARG_ARS, R10
@@ -403,20 +399,20 @@ densedone:
 
 columns:
 	GEMM_BYROWS(DI, col2, col3, col4, col5, col6, col7, col8, col9, col10, col11, col12, col13, col14)
-	GEMM_LOOP(GEMM_COLUMN1(GEMM_LOADB), GEMM_NEXTCOLUMN, pair1, pairtest1, single1)
-col2:	GEMM_LOOP(GEMM_COLUMN2(GEMM_LOADB), GEMM_NEXTCOLUMN, pair2, pairtest2, single2)
-col3:	GEMM_LOOP(GEMM_COLUMN3(GEMM_LOADB), GEMM_NEXTCOLUMN, pair3, pairtest3, single3)
-col4:	GEMM_LOOP(GEMM_COLUMN4(GEMM_LOADB), GEMM_NEXTCOLUMN, pair4, pairtest4, single4)
-col5:	GEMM_LOOP(GEMM_COLUMN5(GEMM_LOADB), GEMM_NEXTCOLUMN, pair5, pairtest5, single5)
-col6:	GEMM_LOOP(GEMM_COLUMN6(GEMM_LOADB), GEMM_NEXTCOLUMN, pair6, pairtest6, single6)
-col7:	GEMM_LOOP(GEMM_COLUMN7(GEMM_LOADB), GEMM_NEXTCOLUMN, pair7, pairtest7, single7)
-col8:	GEMM_LOOP(GEMM_COLUMN8(GEMM_LOADB), GEMM_NEXTCOLUMN, pair8, pairtest8, single8)
-col9:	GEMM_LOOP(GEMM_COLUMN9(GEMM_LOADB), GEMM_NEXTCOLUMN, pair9, pairtest9, single9)
-col10:	GEMM_LOOP(GEMM_COLUMN10(GEMM_LOADB), GEMM_NEXTCOLUMN, pair10, pairtest10, single10)
-col11:	GEMM_LOOP(GEMM_COLUMN11(GEMM_LOADB), GEMM_NEXTCOLUMN, pair11, pairtest11, single11)
-col12:	GEMM_LOOP(GEMM_COLUMN12(GEMM_LOADB), GEMM_NEXTCOLUMN, pair12, pairtest12, single12)
-col13:	GEMM_LOOP(GEMM_COLUMN13(GEMM_LOADB), GEMM_NEXTCOLUMN, pair13, pairtest13, single13)
-col14:	GEMM_LOOP(GEMM_COLUMN14(GEMM_LOADB), GEMM_NEXTCOLUMN, pair14, pairtest14, single14)
+	GEMM_LOOP(GEMM_COLUMN1, GEMM_NEXTCOLUMN, pair1, pairtest1, single1)
+col2:	GEMM_LOOP(GEMM_COLUMN2, GEMM_NEXTCOLUMN, pair2, pairtest2, single2)
+col3:	GEMM_LOOP(GEMM_COLUMN3, GEMM_NEXTCOLUMN, pair3, pairtest3, single3)
+col4:	GEMM_LOOP(GEMM_COLUMN4, GEMM_NEXTCOLUMN, pair4, pairtest4, single4)
+col5:	GEMM_LOOP(GEMM_COLUMN5, GEMM_NEXTCOLUMN, pair5, pairtest5, single5)
+col6:	GEMM_LOOP(GEMM_COLUMN6, GEMM_NEXTCOLUMN, pair6, pairtest6, single6)
+col7:	GEMM_LOOP(GEMM_COLUMN7, GEMM_NEXTCOLUMN, pair7, pairtest7, single7)
+col8:	GEMM_LOOP(GEMM_COLUMN8, GEMM_NEXTCOLUMN, pair8, pairtest8, single8)
+col9:	GEMM_LOOP(GEMM_COLUMN9, GEMM_NEXTCOLUMN, pair9, pairtest9, single9)
+col10:	GEMM_LOOP(GEMM_COLUMN10, GEMM_NEXTCOLUMN, pair10, pairtest10, single10)
+col11:	GEMM_LOOP(GEMM_COLUMN11, GEMM_NEXTCOLUMN, pair11, pairtest11, single11)
+col12:	GEMM_LOOP(GEMM_COLUMN12, GEMM_NEXTCOLUMN, pair12, pairtest12, single12)
+col13:	GEMM_LOOP(GEMM_COLUMN13, GEMM_NEXTCOLUMN, pair13, pairtest13, single13)
+col14:	GEMM_LOOP(GEMM_COLUMN14, GEMM_NEXTCOLUMN, pair14, pairtest14, single14)
 
 store:
 	MOVQ DI, CX
@@ -504,7 +500,7 @@ end:
 // R8, SI, DX rows 0, 5, 10 of A, R10 bytes from row to row, R9 three times that, R11 from p to p+1
 // BX, R12 B[p] and bytes from p to p+1   DI rows of the tile, then row of C, R13 bytes from row to row
 // CX inner indices left   R15, AX prefetch address and step   K1 columns
-TEXT ·sgemmAVX512_14x16(SB), NOSPLIT, $280-8
+TEXT ·sgemmAVX512_14x16(SB), NOSPLIT, $312-8
 	MOVQ args+0(FP), CX
 	GEMM_COPYARGUMENTS
 	MOVQ GEMM_ARG_ARS, R10
@@ -576,56 +572,36 @@ apart:
 // ---------------------------------------------------------------------------------
 // sgemmAtAVX512_14x32
 
-// GEMM_LOOPAT is the loop over the inner index when the rows of B lie anywhere: R15 walks along their
-// places at, AX is the start of B. GEMM_COLUMNLOOPAT is the same for contiguous rows of A, two inner
-// indices at a time, then the odd one. Both go on at the label store of the function.
+// GEMM_LOOPAT is the loop over the inner index when the rows of B and the columns of A lie anywhere: R15 walks
+// along the places of B, R12 along the steps of A, AX is the start of B. It goes on at the label store of the
+// function.
 #define GEMM_LOOPAT(step, one, test) \
 	JMP  test           \
 one: \
-	MOVLQSX (R15), BX   \ // at[p]
-	ADDQ $4, R15        \
-	LEAQ (AX)(BX*4), BX \ // B[at[p]]
-	step                \
-	ADDQ R11, R8        \
-	ADDQ R11, SI        \
-	ADDQ R11, DX        \
+	MOVLQSX (R15), BX          \ // at[p]
+	MOVLQSX (R12), R11         \
+	ADDQ $4, R15               \
+	ADDQ GEMM_ARG_STEPSBY, R12 \
+	LEAQ (AX)(BX*4), BX        \ // B[at[p]]
+	step                       \
+	LEAQ (R8)(R11*4), R8       \
+	LEAQ (SI)(R11*4), SI       \
+	LEAQ (DX)(R11*4), DX       \
 test: \
-	SUBQ $1, CX         \
-	JGE  one            \
-	JMP  store
-
-// The same for rows of A beside each other, two inner indices at a time, then the odd one.
-#define GEMM_COLUMNLOOPAT(step, two, twotest) \
-	JMP  twotest       \
-two: \
-	MOVLQSX (R15), BX  \
-	step(GEMM_LOADAT)  \
-	MOVLQSX 4(R15), BX \
-	ADDQ R11, R8       \
-	ADDQ $8, R15       \
-	step(GEMM_LOADAT)  \
-	ADDQ R11, R8       \
-twotest: \
-	SUBQ $2, CX        \
-	JGE  two           \
-	ADDQ $2, CX        \
-	JEQ  store         \
-	MOVLQSX (R15), BX  \
-	step(GEMM_LOADAT)  \
+	SUBQ $1, CX                \
+	JGE  one                   \
 	JMP  store
 
 // func sgemmAtAVX512_14x32(args *panelArgs)
 //
-// Tile: up to 14 x 32, registers as in sgemmAVX512_14x32, but R15 is the next element of at and AX the
-// start of B. The frame is that of gemm_panel_amd64.h.
-TEXT ·sgemmAtAVX512_14x32(SB), NOSPLIT, $280-8
+// Tile: up to 14 x 32, registers as in sgemmAVX512_14x32, but R15 and R12 are the next elements of at
+// and steps, and AX is the start of B. The frame is that of gemm_panel_amd64.h.
+TEXT ·sgemmAtAVX512_14x32(SB), NOSPLIT, $312-8
 	MOVQ args+0(FP), CX
 	GEMM_COPYARGUMENTS
 	MOVQ GEMM_ARG_ARS, R10
-	MOVQ GEMM_ARG_ACS, R11
 	MOVQ GEMM_ARG_CRS, R13
 	SHLQ $2, R10
-	SHLQ $2, R11
 	SHLQ $2, R13
 	LEAQ (R10)(R10*2), R9
 panel:
@@ -634,6 +610,7 @@ tile:
 	MOVQ GEMM_ARG_K, CX
 	MOVQ aHere-8(SP), R8
 	MOVQ GEMM_ARG_AT, R15
+	MOVQ GEMM_ARG_STEPS, R12
 	MOVQ cHere-16(SP), DI
 	GEMM_TILEROWS(GEMM_ARG_ROWS, tallLeft-32(SP), AX, even)
 	MOVBQZX GEMM_ARG_ACC, DX
@@ -648,8 +625,6 @@ below:
 	ADDQ R10, DX
 	MOVQ AX, DI              // rows
 	MOVQ GEMM_ARG_B, AX
-	CMPQ R10, $4
-	JEQ  columns
 	GEMM_BYROWS(DI, rows2, rows3, rows4, rows5, rows6, rows7, rows8, rows9, rows10, rows11, rows12, rows13, rows14)
 	GEMM_LOOPAT(GEMM_STEP1, one1, test1)
 rows2:	GEMM_LOOPAT(GEMM_STEP2, one2, test2)
@@ -665,23 +640,6 @@ rows11:	GEMM_LOOPAT(GEMM_STEP11, one11, test11)
 rows12:	GEMM_LOOPAT(GEMM_STEP12, one12, test12)
 rows13:	GEMM_LOOPAT(GEMM_STEP13, one13, test13)
 rows14:	GEMM_LOOPAT(GEMM_STEP14, one14, test14)
-
-columns:
-	GEMM_BYROWS(DI, col2, col3, col4, col5, col6, col7, col8, col9, col10, col11, col12, col13, col14)
-	GEMM_COLUMNLOOPAT(GEMM_COLUMN1, two1, twotest1)
-col2:	GEMM_COLUMNLOOPAT(GEMM_COLUMN2, two2, twotest2)
-col3:	GEMM_COLUMNLOOPAT(GEMM_COLUMN3, two3, twotest3)
-col4:	GEMM_COLUMNLOOPAT(GEMM_COLUMN4, two4, twotest4)
-col5:	GEMM_COLUMNLOOPAT(GEMM_COLUMN5, two5, twotest5)
-col6:	GEMM_COLUMNLOOPAT(GEMM_COLUMN6, two6, twotest6)
-col7:	GEMM_COLUMNLOOPAT(GEMM_COLUMN7, two7, twotest7)
-col8:	GEMM_COLUMNLOOPAT(GEMM_COLUMN8, two8, twotest8)
-col9:	GEMM_COLUMNLOOPAT(GEMM_COLUMN9, two9, twotest9)
-col10:	GEMM_COLUMNLOOPAT(GEMM_COLUMN10, two10, twotest10)
-col11:	GEMM_COLUMNLOOPAT(GEMM_COLUMN11, two11, twotest11)
-col12:	GEMM_COLUMNLOOPAT(GEMM_COLUMN12, two12, twotest12)
-col13:	GEMM_COLUMNLOOPAT(GEMM_COLUMN13, two13, twotest13)
-col14:	GEMM_COLUMNLOOPAT(GEMM_COLUMN14, two14, twotest14)
 
 store:
 	MOVQ DI, CX

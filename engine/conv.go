@@ -22,16 +22,20 @@ type rowsAt struct {
 }
 
 // panelAt multiplies the rows of a with the first columns of b, panels of nr, whose places at the caller
-// has checked.
-func (kern *kernels) panelAt(a *Matrix, b *rowsAt, c []float32, crs int, acc bool, panels int) {
-	m, inner := a.Rows, len(b.at)
-	need("panelAt", "a", len(a.Data), span(inner, a.CS, span(m, a.RS, 1)))
+// has checked. From each inner index to the next it goes steps on in a: one number for all, or one for each, of which
+// none may leave a.
+func (kern *kernels) panelAt(a *Matrix, steps []int32, b *rowsAt, c []float32, crs int, acc bool, panels int) {
+	m, inner, stepsBy := a.Rows, len(b.at), 0
+	if len(steps) > 1 {
+		stepsBy = int(unsafe.Sizeof(steps[0]))
+	}
+	need("panelAt", "a", len(a.Data), span(a.Cols, a.CS, span(m, a.RS, 1)))
 	need("panelAt", "b", len(b.data), b.last+panels*kern.nr)
 	need("panelAt", "c", len(c), span(m, crs, panels*kern.nr))
 	if tiles, rows, tall := kern.tiling(m); tiles > 0 {
 		kern.table.panelAt(onStack(&panelArgs{
-			k: inner, a: a.Data, ars: a.RS, acs: a.CS, b: b.data, at: b.at, c: c, crs: crs,
-			tiles: tiles, rows: rows, tall: tall, acc: acc, panels: panels,
+			k: inner, a: a.Data, ars: a.RS, b: b.data, at: b.at, c: c, crs: crs,
+			tiles: tiles, rows: rows, tall: tall, acc: acc, panels: panels, steps: steps, stepsBy: stepsBy,
 		}))
 	}
 }
@@ -84,6 +88,8 @@ func (w *Worker) MatMulAt(c, a Matrix, b []float32, at []int32, acc bool) {
 		last = max(last, int(p))
 	}
 	kern, arena := w.e.kern, &w.e.scratch[w.index]
+	steps := append(arena.steps[:0], int32(a.CS))
+	arena.steps = steps
 	nb, mb := kern.blocks(a.Cols), kern.rowBlocks(c.Rows, a.Cols)
 	whole := min(c.Cols, len(b)-last) / kern.nr // panels that are read and written in place
 	for kb := range nb {
@@ -96,7 +102,7 @@ func (w *Worker) MatMulAt(c, a Matrix, b []float32, at []int32, acc bool) {
 				n := max(min(whole-p, kern.callBudget(flops)), 1)
 				j := p * kern.nr
 				panels := c.Slice(i0, i1, j, min(j+n*kern.nr, c.Cols))
-				w.e.panelsAt(arena, &panels, &rows, &rowsAt{b[j:], at[k0:k1], last}, acc || kb > 0)
+				w.e.panelsAt(arena, &panels, &rows, steps, &rowsAt{b[j:], at[k0:k1], last}, acc || kb > 0)
 				w.e.yield(arena, n*flops)
 				p += n
 			}
@@ -104,8 +110,66 @@ func (w *Worker) MatMulAt(c, a Matrix, b []float32, at []int32, acc bool) {
 	}
 }
 
+// MatMulNonzero adds A B^T to C. Where all rows of a panel of B (Engine.PanelCols of them) are 0, such as the
+// background of images, it leaves the inner index out: if A is finite, that changes no bit but the sign of a
+// result 0. Shapes: A m x k, B n x k, C m x n. C must have contiguous rows (CS 1).
+func (w *Worker) MatMulNonzero(c, a, b Matrix) {
+	c.shape("Worker.MatMulNonzero", "C", a.Rows, b.Rows)
+	a.check("Worker.MatMulNonzero", "A")
+	b.shape("Worker.MatMulNonzero", "B", b.Rows, a.Cols)
+	kern, arena, inner := w.e.kern, &w.e.scratch[w.index], a.Cols
+	nr, panels := kern.nr, kern.panels(b.Rows)
+	if inner*max(nr, a.CS) > math.MaxInt32 {
+		panic(fmt.Sprintf("engine: Worker.MatMulNonzero: %d inner indices, expected fewer", inner))
+	}
+	data := arena.floats(slotB, panels*inner*nr)
+	panel := func(p int) []float32 { return data[p*inner*nr : (p+1)*inner*nr] }
+	at, steps, ends := arena.at[:0], arena.steps[:0], arena.ends[:0]
+	for p := range panels {
+		kern.packPanel(panel(p), b.T(), 0, inner, p*nr)
+		begin := len(at)
+		for j := range inner {
+			if allZero(panel(p)[j*nr : (j+1)*nr]) {
+				continue
+			}
+			if n := len(at); n > begin {
+				steps[n-1] = int32((j - int(at[n-1])/nr) * a.CS)
+			}
+			at, steps = append(at, int32(j*nr)), append(steps, 0)
+		}
+		ends = append(ends, len(at))
+	}
+	arena.at, arena.steps, arena.ends = at, steps, ends
+	together := max(kern.mc*kern.kc/max(inner, 1), kern.mr) // rows of A, which stay in the second-level cache
+	most := max(FirstLevelCache()/8/nr, 1)                  // rows of a panel, half of the first level
+	for i0 := 0; i0 < a.Rows; i0 += together {
+		i1, from := min(i0+together, a.Rows), 0
+		for p, end := range ends {
+			to := c.Slice(i0, i1, p*nr, min((p+1)*nr, c.Cols))
+			blocks := (end - from + most - 1) / most
+			for kb := range blocks {
+				k0, k1 := Part(end-from, blocks, kb)
+				k0, k1 = from+k0, from+k1
+				rows := a.Slice(i0, i1, int(at[k0])/nr, int(at[k1-1])/nr+1)
+				w.e.panelsAt(arena, &to, &rows, steps[k0:k1], &rowsAt{panel(p), at[k0:k1], int(at[k1-1])}, true)
+				w.e.yield(arena, 2*rows.Rows*nr*(k1-k0))
+			}
+			from = end
+		}
+	}
+}
+
+// allZero reports whether all of an even number of numbers are +0, or takes a -0 for another number.
+func allZero(x []float32) bool {
+	var bits uint64
+	for _, two := range unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(x))), len(x)/2) {
+		bits |= two
+	}
+	return bits == 0
+}
+
 // panelsAt computes c: whole panels, or a part of one.
-func (e *Engine) panelsAt(arena *arena, c, a *Matrix, b *rowsAt, acc bool) {
+func (e *Engine) panelsAt(arena *arena, c, a *Matrix, steps []int32, b *rowsAt, acc bool) {
 	nr, m, n := e.kern.nr, c.Rows, c.Cols
 	if b.last+nr > len(b.data) { // a tile reads nr columns, which would leave b
 		rows := arena.floats(slotB, len(b.at)*nr)
@@ -118,7 +182,7 @@ func (e *Engine) panelsAt(arena *arena, c, a *Matrix, b *rowsAt, acc bool) {
 		return
 	}
 	if n >= nr {
-		e.kern.panelAt(a, b, c.Data, c.RS, acc, n/nr)
+		e.kern.panelAt(a, steps, b, c.Data, c.RS, acc, n/nr)
 		return
 	}
 	tile := arena.floats(slotC, m*nr)
@@ -127,7 +191,7 @@ func (e *Engine) panelsAt(arena *arena, c, a *Matrix, b *rowsAt, acc bool) {
 			copy(tile[i*nr:i*nr+n], c.Data[i*c.RS:])
 		}
 	}
-	e.kern.panelAt(a, b, tile, nr, acc, 1)
+	e.kern.panelAt(a, steps, b, tile, nr, acc, 1)
 	for i := range m {
 		copy(c.Data[i*c.RS:i*c.RS+n], tile[i*nr:])
 	}

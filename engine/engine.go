@@ -138,6 +138,9 @@ type arena struct {
 	buffers [slots + CallerSlots][]float32
 	packed  Packed // an operand in the worker's memory
 	one     [1]float32
+	at      []int32           // where rows of B begin
+	steps   []int32           // from column to column of A
+	ends    []int             // of lists of both
 	sums    [rowBlock]float64 // of columns
 }
 

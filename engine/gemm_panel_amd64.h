@@ -1,6 +1,6 @@
 // Shared by asm_gemm_amd64.s and asm_gemm_avx512_amd64.s: the arguments of products, the walk over the panels of
 // B of one call, and at the end steps of the transpositions. The frames of the products, of
-// 280 bytes, hold a copy of the arguments, in the lowest 224 bytes, and these slots (offsets from SP):
+// 312 bytes, hold a copy of the arguments, in the lowest 256 bytes, and these slots (offsets from SP):
 //
 //	aHere-8, cHere-16     A and C of the current tile
 //	tilesLeft-24          tiles left in the panel
@@ -9,40 +9,44 @@
 // b, c, next and panels are advanced in place from panel to panel.
 
 // The arguments, a panelArgs.
-#define GEMM_ARG_K          k-280+panelArgs_k(SP)
-#define GEMM_ARG_A          a_base-280+panelArgs_a(SP)
-#define GEMM_ARG_ARS        ars-280+panelArgs_ars(SP)
-#define GEMM_ARG_ACS        acs-280+panelArgs_acs(SP)
-#define GEMM_ARG_TILESTRIDE tileStride-280+panelArgs_tileStride(SP)
-#define GEMM_ARG_B          b_base-280+panelArgs_b(SP)
-#define GEMM_ARG_BRS        brs-280+panelArgs_brs(SP)
-#define GEMM_ARG_AT         at_base-280+panelArgs_at(SP)
-#define GEMM_ARG_C          c_base-280+panelArgs_c(SP)
-#define GEMM_ARG_CRS        crs-280+panelArgs_crs(SP)
-#define GEMM_ARG_COLS       cols-280+panelArgs_cols(SP)
-#define GEMM_ARG_TILES      tiles-280+panelArgs_tiles(SP)
-#define GEMM_ARG_ROWS       rows-280+panelArgs_rows(SP)
-#define GEMM_ARG_TALL       tall-280+panelArgs_tall(SP)
-#define GEMM_ARG_ACC        acc-280+panelArgs_acc(SP)
-#define GEMM_ARG_NEXT       next_base-280+panelArgs_next(SP)
-#define GEMM_ARG_STEP       step-280+panelArgs_step(SP)
-#define GEMM_ARG_PANELS     panels-280+panelArgs_panels(SP)
+#define GEMM_ARG_K          k-312+panelArgs_k(SP)
+#define GEMM_ARG_A          a_base-312+panelArgs_a(SP)
+#define GEMM_ARG_ARS        ars-312+panelArgs_ars(SP)
+#define GEMM_ARG_ACS        acs-312+panelArgs_acs(SP)
+#define GEMM_ARG_TILESTRIDE tileStride-312+panelArgs_tileStride(SP)
+#define GEMM_ARG_B          b_base-312+panelArgs_b(SP)
+#define GEMM_ARG_BRS        brs-312+panelArgs_brs(SP)
+#define GEMM_ARG_AT         at_base-312+panelArgs_at(SP)
+#define GEMM_ARG_C          c_base-312+panelArgs_c(SP)
+#define GEMM_ARG_CRS        crs-312+panelArgs_crs(SP)
+#define GEMM_ARG_COLS       cols-312+panelArgs_cols(SP)
+#define GEMM_ARG_TILES      tiles-312+panelArgs_tiles(SP)
+#define GEMM_ARG_ROWS       rows-312+panelArgs_rows(SP)
+#define GEMM_ARG_TALL       tall-312+panelArgs_tall(SP)
+#define GEMM_ARG_ACC        acc-312+panelArgs_acc(SP)
+#define GEMM_ARG_NEXT       next_base-312+panelArgs_next(SP)
+#define GEMM_ARG_STEP       step-312+panelArgs_step(SP)
+#define GEMM_ARG_PANELS     panels-312+panelArgs_panels(SP)
+#define GEMM_ARG_STEPS      steps_base-312+panelArgs_steps(SP)
+#define GEMM_ARG_STEPSBY    stepsBy-312+panelArgs_stepsBy(SP)
 
 // GEMM_COPYARGUMENTS copies the arguments at CX into the frame. Changes Y0.
 #define GEMM_COPYARGUMENTS \
 	VMOVUPS (CX), Y0         \
-	VMOVUPS Y0, args-280(SP) \
+	VMOVUPS Y0, args-312(SP) \
 	VMOVUPS 32(CX), Y0       \
-	VMOVUPS Y0, args-248(SP) \
+	VMOVUPS Y0, args-280(SP) \
 	VMOVUPS 64(CX), Y0       \
-	VMOVUPS Y0, args-216(SP) \
+	VMOVUPS Y0, args-248(SP) \
 	VMOVUPS 96(CX), Y0       \
-	VMOVUPS Y0, args-184(SP) \
+	VMOVUPS Y0, args-216(SP) \
 	VMOVUPS 128(CX), Y0      \
-	VMOVUPS Y0, args-152(SP) \
+	VMOVUPS Y0, args-184(SP) \
 	VMOVUPS 160(CX), Y0      \
-	VMOVUPS Y0, args-120(SP) \
+	VMOVUPS Y0, args-152(SP) \
 	VMOVUPS 192(CX), Y0      \
+	VMOVUPS Y0, args-120(SP) \
+	VMOVUPS 224(CX), Y0      \
 	VMOVUPS Y0, args-88(SP)
 
 // GEMM_TILEROWS sets count to the number of rows of the next tile: rows, or one more for the first tall tiles.

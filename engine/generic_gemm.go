@@ -114,27 +114,38 @@ func sgemmGeneric6x16(args *panelArgs) {
 	}
 }
 
-// panelAtGeneric is a matrix product in which the rows of B lie anywhere, and may overlap: tiles of
-// rows rows, the first tall of them one row more (6 at most); for every row i of all tiles,
+// panelAtGeneric is a matrix product in which the rows of B lie anywhere, and may overlap, and the columns of A, too:
+// tiles of rows rows, the first tall of them one row more (6 at most); for every row i of all tiles,
 // j < 16*panels
 //
-//	c[i*crs+j] = chain over p < k of fma(a[i*ars+p*acs], b[at[p]+j], ...)
+//	c[i*crs+j] = chain over p < k of fma(a[i*ars+s_p], b[at[p]+j], ...)
 //
-// starting from the old value of c when acc is set, from +0 otherwise.
+// starting from the old value of c when acc is set, from +0 otherwise. s_p is p*steps[0] if stepsBy is 0, and the sum
+// of the first p steps otherwise.
 func panelAtGeneric(args *panelArgs) {
-	const together = 64 // inner indices, whose rows of B are copied once for all tiles
-	var copied [together * genericNR]float32
+	const most = 64 // inner indices, whose rows of B are copied once for all tiles
+	var copied [most * genericNR]float32
+	together := most
+	if args.stepsBy > 0 {
+		together = 1
+	}
 	block := *args
-	block.b, block.brs, block.tileStride, block.panels = copied[:], genericNR, 0, 1
+	block.b, block.brs, block.tileStride, block.panels, block.acs = copied[:], genericNR, 0, 1, int(args.steps[0])
 	for j := 0; j < args.panels*genericNR; j += genericNR {
 		block.c = args.c[j:]
+		here := 0
 		for p0 := 0; p0 == 0 || p0 < args.k; p0 += together { // sets c even if k is 0
 			block.k = min(together, args.k-p0)
 			for p, o := range args.at[p0 : p0+block.k] {
 				*(*[genericNR]float32)(copied[p*genericNR:]) = *(*[genericNR]float32)(args.b[int(o)+j:])
 			}
-			block.a, block.acc = args.a[p0*args.acs:], args.acc || p0 > 0
+			block.a, block.acc = args.a[here:], args.acc || p0 > 0
 			panelGeneric(&block)
+			if args.stepsBy > 0 {
+				here += int(args.steps[p0])
+			} else {
+				here += together * block.acs
+			}
 		}
 	}
 }

@@ -87,27 +87,6 @@ func (w *Worker) MatMulInPlace(c, a, b Matrix, acc bool) {
 	w.e.multiply(w.index, c, a, &operand{direct: b}, acc)
 }
 
-// MatMulReversed is MatMulPacked that reads the panels of B from the last to the first. After a
-// MatMulPacked with the same B, what of it fits into the cache is then still there.
-func (w *Worker) MatMulReversed(c, a Matrix, b *Packed, acc bool) {
-	e, panels := w.e, b.Panels()
-	if e.kern.blocks(a.Cols) > 1 || e.kern.rowBlocks(c.Rows, a.Cols) > 1 {
-		w.MatMulPacked(c, a, b, acc, nil)
-		return
-	}
-	arena := &e.scratch[w.index]
-	left := e.prepareA(arena, a, panels)
-	for pn := panels - 1; pn >= 0; pn-- {
-		var next []float32
-		if pn > 0 {
-			next = b.panel(pn-1, 0, a.Cols)
-		}
-		e.multiplyTile(arena, c.Slice(0, c.Rows, pn*e.kern.nr, c.Cols), &left,
-			panelB{b.panel(pn, 0, a.Cols), e.kern.nr, next}, acc)
-		e.yield(arena, 2*c.Rows*e.kern.nr*a.Cols)
-	}
-}
-
 // MatMulThin sets C = A B, or C += A B with acc, for a B of few columns (CS 1), behind which another
 // panel width of numbers can be read: the other columns of a panel are then what lies beside and
 // below, and are thrown away. next is prefetched meanwhile.

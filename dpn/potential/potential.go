@@ -3,6 +3,7 @@ package potential
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"dpnbench/dpn/layer"
 	"dpnbench/engine"
@@ -143,6 +144,15 @@ func (p *Potential) FitClusters(ctx context.Context, e *engine.Engine, by Divisi
 	engine.CheckLength("FitClusters", "assignment", len(assignment), x.Rows)
 	p.stale = true
 	return p.form.fitClusters(ctx, e, by, x, assignment)
+}
+
+// SetOrigin names a point that many rows share many numbers with, such as a black image (D numbers, which are kept).
+// With the form flat an ascent then costs less; its results differ by roundings. Other forms ignore it.
+func (p *Potential) SetOrigin(o []float32) {
+	engine.CheckLength("SetOrigin", "o", len(o), p.D)
+	if p.settings.Form == FormFlat && !slices.ContainsFunc(o, func(v float32) bool { return !linalg.IsFinite(v) }) {
+		p.mixture.Origin, p.stale = o, true
+	}
 }
 
 // LogWeights returns c, k numbers.

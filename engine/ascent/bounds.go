@@ -26,7 +26,7 @@ import (
 type bound struct {
 	norm      float64   // at least |A_i|_2
 	least     float64   // at most the smallest eigenvalue of P_i; 0 if nothing is known
-	mu        float64   // at least |mu_i|
+	mu        float64   // at least |mu_i| + 2 |o|: what is rounded is X - o and mu_i - o
 	diagonal  []float32 // of P_i = A_i^T A_i, if it has no other elements
 	isotropic float64   // p if P_i is p I, or 0
 
@@ -83,8 +83,12 @@ func (m *Mixture) makeBounds(e *engine.Engine) bool {
 		}
 		m.bounds = list
 	}
+	var twice float64
+	if m.origin != nil {
+		twice = 2 * upperNorm(e.Caller(), m.origin)
+	}
 	for i := range m.bounds { // the centres belong to the caller
-		m.bounds[i].mu = upperNorm(e.Caller(), m.mu(i))
+		m.bounds[i].mu = upperNorm(e.Caller(), m.mu(i)) + twice
 	}
 	return true
 }

@@ -428,8 +428,7 @@ func (p *dense) evaluate(worker *engine.Worker, work *blockWork, x engine.Matrix
 
 // multiply computes g = delta P_i, or adds it to g. If P_i is diagonal and all numbers are finite, a chain
 // of multiply-adds that begins here is a single product, up to the sign of a zero, which is lost in the sums
-// that it goes into. Every other time the panels of P_i are read from the last to the first: what of it fits
-// into the cache is then still there.
+// that it goes into.
 func (p *dense) multiply(worker *engine.Worker, g, delta engine.Matrix, i int, acc bool) {
 	if diagonal := p.diagonal(i); diagonal != nil && !acc && allFinite(delta) {
 		for b := range g.Rows {
@@ -437,12 +436,7 @@ func (p *dense) multiply(worker *engine.Worker, g, delta engine.Matrix, i int, a
 		}
 		return
 	}
-	memory := p.m.memory(worker)
-	if memory.reversed = !memory.reversed; memory.reversed {
-		worker.MatMulReversed(g, delta, p.matrix(i), acc)
-	} else {
-		worker.MatMulPacked(g, delta, p.matrix(i), acc, nil)
-	}
+	worker.MatMulPacked(g, delta, p.matrix(i), acc, nil)
 }
 
 // allFinite reports whether no row has an infinity or a NaN.

@@ -20,7 +20,7 @@ type lowRank struct {
 	f []float32 // k r x d, F_1 above F_2 and so on
 
 	tier    engine.Tier    // of the engine that set them; 0 before
-	offset  []float32      // k r: -F_i mu_i
+	offset  []float32      // k r: -F_i (mu_i - o)
 	columns []float32      // F_i^T and -w_i*mu_i of the components in use (columnsOf)
 	known   []columnsState // of columns
 	centres []float32      // k x d: -w_i*mu_i
@@ -49,8 +49,8 @@ type lowRank struct {
 //
 // No array of B x k x d numbers appears, and a step takes k d (2 r + 3) multiply-adds a row,
 // or k d (r + 1) where few responsibilities are above 0.
-// One product gives all Z_i: its chains start from -F_i mu_i and add X F_i^T. Another, of
-// inner size k r + k, gives
+// One product gives all Z_i: its chains start from -F_i (mu_i - o) and add (X - o) F_i^T,
+// o being the Origin of the mixture. Another, of inner size k r + k, gives
 //
 //	[-S r_1 Z_1 .. -S r_k Z_k | -r_1 .. -r_k] [F_1; ..; F_k; -w_1*mu_1; ..; -w_k*mu_k]
 //
@@ -89,7 +89,10 @@ func (m *Mixture) SetLowRank(e *engine.Engine, w, f []float32, s float32) {
 	}
 	m.lock(e)
 	defer e.Unlock()
-	l.w, l.f, l.s = w, f, s
+	if m.Origin != nil {
+		engine.CheckLength("SetLowRank", "Origin", len(m.Origin), d)
+	}
+	l.w, l.f, l.s, m.origin = w, f, s, m.Origin
 	m.generations++
 	m.forgetBounds()
 	m.forgetCentres()
@@ -177,7 +180,7 @@ func (l *lowRank) allWeights() engine.Matrix {
 // weightsOf returns w_i.
 func (l *lowRank) weightsOf(i int) []float32 { return l.allWeights().Row(i) }
 
-// centreProducts computes -w_i mu_i, and the offsets -F_i mu_i.
+// centreProducts computes -w_i mu_i, and the offsets -F_i (mu_i - o).
 type centreProducts struct {
 	l     *lowRank
 	tasks int
@@ -191,7 +194,8 @@ func (j *centreProducts) Run(worker *engine.Worker, task int) {
 		centre, offset := l.centreOf(i), l.offset[i*l.r:(i+1)*l.r]
 		worker.Multiply(centre, l.weightsOf(i), l.m.mu(i))
 		worker.Scale(centre, -1, centre)
-		worker.RowDots(offset, l.factorsOf(i), repeated(l.m.mu(i), l.r))
+		mu := l.fromOrigin(worker, asRow(l.m.mu(i)))
+		worker.RowDots(offset, l.factorsOf(i), repeated(mu.Row(0), l.r))
 		worker.Scale(offset, -1, offset)
 	}
 }
@@ -233,25 +237,18 @@ func (l *lowRank) quadForms(worker *engine.Worker, z engine.Matrix, q []float32,
 	for b := range x.Rows {
 		copy(z.Row(b), l.offset)
 	}
-	worker.MatMulPacked(z, x, &l.project, true, nil)
+	worker.MatMulPacked(z, l.fromOrigin(worker, x), &l.project, true, nil)
 	l.squares(worker, z, q, qs, x)
 }
 
-// quadFormsOnce is quadForms without the packed factors: it packs the rows of x, which are fewer.
-func (l *lowRank) quadFormsOnce(worker *engine.Worker, z engine.Matrix, q []float32, qs int, x engine.Matrix) {
-	zT := worker.ScratchRows(slotG, z.Cols, z.Rows, z.Rows)
-	for i := range l.offset {
-		row := zT.Row(i)
-		for n := copy(row, l.offset[i:i+1]); n > 0 && n < len(row); n *= 2 {
-			copy(row[n:], row[:n])
-		}
+// fromOrigin returns x - o.
+func (l *lowRank) fromOrigin(worker *engine.Worker, x engine.Matrix) engine.Matrix {
+	if l.m.origin == nil {
+		return x
 	}
-	right := &l.m.memory(worker).packed
-	right.In(worker, slotRight, x.Cols, x.Rows)
-	right.Fill(x.T())
-	worker.MatMulPacked(zT, engine.View(l.f, zT.Rows, x.Cols), right, true, nil)
-	worker.Transpose(z, zT)
-	l.squares(worker, z, q, qs, x)
+	moved := worker.ScratchRows(slotRight, x.Rows, x.Cols, x.Cols)
+	worker.SubRows(moved, x, repeated(l.m.origin, x.Rows))
+	return moved
 }
 
 // squares computes q_i, given Z.

@@ -114,10 +114,10 @@ func (l *lowRank) pairFloats() int    { return max(l.r, 1) }
 // grouping makes long blocks: each reads the factors of many components.
 func (l *lowRank) grouping() (blocks int, byComponent bool) { return 1, false }
 
-// firstOfAll asks for moderate weights and centres: 0 times w_i or w_i*mu_i is NaN on the dense route if it is
-// infinite. Factors that are not finite leave no responsibility finite.
+// firstOfAll asks for moderate weights, centres and factors: 0 times what is infinite is NaN on the dense route. With
+// factors that are not finite no offset is.
 func (l *lowRank) firstOfAll(e *engine.Engine) bool {
-	moderate := l.s < 0
+	moderate := l.s < 0 && upperNorm(e.Caller(), l.offset) < hugeSize
 	for _, list := range [][]float32{l.w, l.centres} {
 		for ; len(list) > 0 && moderate; list = list[l.m.D:] {
 			moderate = upperNorm(e.Caller(), list[:l.m.D]) < hugeSize
@@ -176,6 +176,21 @@ func (l *lowRank) takeFirstStep(worker *engine.Worker, j *sparseJob, r0, r1 int)
 	j.move(worker, work, 0, x)
 }
 
+// quadFormsOnce is quadForms without the packed factors: it packs the rows of x, which are fewer, without what is
+// that of the origin in many of them, such as the background of images.
+func (l *lowRank) quadFormsOnce(worker *engine.Worker, z engine.Matrix, q []float32, qs int, x engine.Matrix) {
+	zT := worker.ScratchRows(slotG, z.Cols, z.Rows, z.Rows)
+	for i := range l.offset {
+		row := zT.Row(i)
+		for n := copy(row, l.offset[i:i+1]); n > 0 && n < len(row); n *= 2 {
+			copy(row[n:], row[:n])
+		}
+	}
+	worker.MatMulNonzero(zT, engine.View(l.f, zT.Rows, x.Cols), l.fromOrigin(worker, x))
+	worker.Transpose(z, zT)
+	l.squares(worker, z, q, qs, x)
+}
+
 func (l *lowRank) evaluate(worker *engine.Worker, work *blockWork, x engine.Matrix, group []pairQ, next int) {
 	m, d, r, i, n := l.m, l.m.D, l.r, int(group[0].component), len(group)
 	rows := worker.ScratchRows(slotPicked, n, d, d)
@@ -184,6 +199,9 @@ func (l *lowRank) evaluate(worker *engine.Worker, work *blockWork, x engine.Matr
 	}
 	q := worker.Scratch(slotQ, n)
 	worker.QuadRows(q, rows, m.mu(i), l.weightsOf(i))
+	if m.origin != nil {
+		worker.SubRows(rows, rows, repeated(m.origin, n))
+	}
 	if r > 0 {
 		var prefetch []float32
 		if next >= 0 {

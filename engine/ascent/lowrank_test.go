@@ -251,6 +251,72 @@ func TestSharedWeights(t *testing.T) {
 	}
 }
 
+// TestOrigin checks that an origin moves results by roundings alone, and that tiers, routes, threads and the other
+// rows, of which some share its numbers, change no bit.
+func TestOrigin(t *testing.T) {
+	const n, k, d, r = 40, 20, 37, 3
+	origin := make([]float32, d)
+	for j := range origin {
+		origin[j] = float32(j%5) - 1.7
+	}
+	type result struct {
+		x, v []float32
+		g    *Gradient
+	}
+	climb := func(e *engine.Engine, route Route, steps, together int, o []float32) result {
+		l := newLowLandscape(e, k, d, r, -0.6)
+		l.m.Route, l.m.Origin = route, o
+		l.m.SetLowRank(e, l.w[:d], l.f, -0.6)
+		x, v, g := points(n, d), points(n, d), NewLowRankGradient(k, d, r, false)
+		for b := range n {
+			for j := range d {
+				if (j+b/20)%3 == 0 { // in twenty rows the same
+					x.Set(b, j, origin[j])
+				}
+			}
+		}
+		for b := 0; b < n; b += together {
+			var tr Trajectory
+			l.m.Ascend(e, 0.05, steps, x.SliceRows(b, b+together), &tr, true)
+			l.m.Backward(e, 0.05, nil, &tr, v.SliceRows(b, b+together), g)
+		}
+		return result{x.Data, v.Data, g}
+	}
+	for _, steps := range []int{1, 4} {
+		var want, alone *result
+		for _, tier := range engine.Available() {
+			for _, threads := range []int{1, 3} {
+				e := newTestEngine(t, engine.WithTier(tier), engine.WithThreads(threads), engine.WithEagerThreads())
+				for _, route := range []Route{DenseRoute, SparseRoute, AutoRoute} {
+					for _, first := range []**result{&want, &alone} {
+						together := n
+						name := fmt.Sprintf("%v, %d threads, route %v, %d steps: ", tier, threads, route, steps)
+						if first == &alone {
+							together = 1
+						}
+						got := climb(e, route, steps, together, origin)
+						if *first == nil {
+							*first = &got
+						}
+						equalBits(t, name+"x_n", got.x, want.x)
+						equalBits(t, name+"dL/dx_0", got.v, want.v)
+						equalBits(t, name+"dL/dF", got.g.F, (*first).g.F)
+						equalBits(t, name+"dL/dmu", got.g.Mu, (*first).g.Mu)
+					}
+				}
+			}
+		}
+		without := climb(newTestEngine(t), DenseRoute, steps, n, nil)
+		for name, pair := range map[string][2][]float32{"x_n": {want.x, without.x}, "dL/dx_0": {want.v, without.v},
+			"dL/dF": {want.g.F, without.g.F}, "dL/dmu": {want.g.Mu, without.g.Mu}} {
+			a, b := wide(pair[0]), wide(pair[1])
+			if off := length64(minus64(a, b)) / length64(a); !(off > 0 && off < 1e-5) {
+				t.Errorf("%d steps: an origin changes %s by %.2g of its length", steps, name, off)
+			}
+		}
+	}
+}
+
 // TestLowRankPrecision holds q, by way of the potential of one component, against float64
 // where it is large: pixels of a digit's contrast, far from the centre. Responsibilities
 // depend on differences of q of about 1.

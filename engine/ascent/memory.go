@@ -5,7 +5,7 @@ import "dpnbench/engine"
 // The uses of scratch memory of a worker.
 const (
 	slotLeft       = iota // a packed left operand
-	slotRight             // a packed right operand
+	slotRight             // a packed right operand, or rows from the origin on
 	slotPanel             // panels of C
 	slotDelta             // D_i of a block of rows
 	slotG                 // G_i of a block of rows, for all i
@@ -29,16 +29,15 @@ const (
 
 // threadMemory is what a thread keeps from call to call beside scratch floats.
 type threadMemory struct {
-	packed   engine.Packed // an operand in scratch memory
-	active   activeLists   // components of each row of a block whose responsibility is not 0
-	pairs    []pair
-	sorted   []pair
-	next     []int32   // of each row of a block, where its next pair goes in sorted
-	begun    []bool    // rows whose sums have begun
-	step     stepBlock // of the dense route
-	block    blockWork // of the sparse one
-	reversed bool      // the direction in which dense.multiply last read P_i
-	places   []int32   // where the rows of a matrix begin
+	packed engine.Packed // an operand in scratch memory
+	active activeLists   // components of each row of a block whose responsibility is not 0
+	pairs  []pair
+	sorted []pair
+	next   []int32   // of each row of a block, where its next pair goes in sorted
+	begun  []bool    // rows whose sums have begun
+	step   stepBlock // of the dense route
+	block  blockWork // of the sparse one
+	places []int32   // where the rows of a matrix begin
 }
 
 // placesOf returns where the rows of m begin in its data.

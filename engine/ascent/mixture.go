@@ -20,12 +20,18 @@ type Mixture struct {
 	Mu   []float32 // K x D
 	C    []float32 // K, the log weights
 
+	// Origin, of precisions of low rank, is where X - mu_i = (X - o) - (mu_i - o) is split: D numbers that many
+	// elements of X are equal to, such as the background of images, or nil for 0. Results differ by roundings.
+	// SetLowRank reads it.
+	Origin []float32
+
 	// Route says which components an ascent computes. It changes no bit.
 	Route Route
 
 	precision   precision
-	k, d        int    // K and D as they were made
-	generations uint64 // times that the precisions were set
+	origin      []float32 // Origin as SetLowRank read it
+	k, d        int       // K and D as they were made
+	generations uint64    // times that the precisions were set
 
 	bounds          []bound     // of the precisions as they are, once they were needed
 	boundMemory     []bound     // of bounds

@@ -12,7 +12,7 @@ import (
 // rankArg is the rank of P_i - diag(w_i). Ranks above d become d.
 var rankArg = arg{name: "r", usual: 2, max: 64, sweep: []int{0, 1, 2, 3, 8, 15, 16, 17}, quickSweep: []int{0, 1, 8}}
 
-// factorArg chooses S from factors.
+// factorArg chooses S from factors. With the last one the potential has an origin, too.
 var (
 	factorArg = arg{name: "s", max: len(factors) - 1, sweep: []int{0, 1, 2}, quickSweep: []int{0, 1, 2}}
 	factors   = []float32{1, -1, -0.7}
@@ -49,6 +49,7 @@ type lowRankCase struct {
 	r    int
 	s    float32
 	w, f engine.Matrix
+	o    []float32
 	low  *reference.LowRank
 }
 
@@ -69,11 +70,16 @@ func newLowRankCase(cs Case, mem *memory, r *num.Rand) *lowRankCase {
 	l.oracle = newOracle(l.mixtureCase)
 	l.low = &reference.LowRank{Sign: float64(l.s),
 		W: reference.FromFloat32(vector(l.w), k, d, d, 1), F: reference.FromFloat32(vector(l.f), k*l.r, d, d, 1)}
+	if cs.get("s") == len(factors)-1 {
+		o := mem.input(1, d, rowMajor, off, normal)
+		l.o, l.low.Origin = vector(o), general(o).Data
+	}
 	return l
 }
 
 func (l *lowRankCase) engine(e *engine.Engine) *ascent.Mixture {
 	m := ascent.NewLowRankMixture(l.k, l.d, l.r, vector(l.mu), vector(l.c))
+	m.Origin = l.o
 	m.SetLowRank(e, vector(l.w), vector(l.f), l.s)
 	l.mem.mixture, m.Route = m, l.mem.route
 	return m

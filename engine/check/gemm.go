@@ -176,6 +176,41 @@ func matMulAt(c Case, mem *memory) trial {
 	return tr
 }
 
+// matMulNonzeroKernel checks products with the transpose of a B in which the rows of a panel share zeros.
+var matMulNonzeroKernel = definition{
+	args: []arg{size("m", 7), size("k", 13), size("n", 17), layoutArg("la"), layoutArg("lb"),
+		{name: "zeros", max: 100, usual: 50, sweep: []int{0, 50, 90, 100}, quickSweep: []int{0, 50, 100}},
+		flagArg("padded"), offsetArg, seedArg},
+	more: func(bool) [][]int {
+		return [][]int{
+			{13, 700, 33, 0, 0, 0, 0, -1, 1}, // blocks of the inner index and of rows
+			{200, 1500, 17, 0, 0, 30, 0, -1, 1},
+			{13, 700, 70, 2, 2, 40, 1, -1, 1},
+		}
+	},
+	make: matMulNonzero,
+}
+
+func matMulNonzero(c Case, mem *memory) trial {
+	m, k, n, off := c.get("m"), c.get("k"), c.get("n"), c.get("offset")
+	r := c.rand()
+	fill := filler(r, normalData)
+	a := mem.input(m, k, layout(c.get("la")), off, fill)
+	b := mem.input(n, k, layout(c.get("lb")), off, fill)
+	for i := range n {
+		for j := range k {
+			if i%16 == 0 && r.Intn(100) < c.get("zeros") || i%16 > 0 && b.At(i-1, j) == 0 {
+				b.Set(i, j, 0)
+			}
+		}
+	}
+	out := mem.output(m, n, layout(c.get("padded")), off, fill)
+	want, bound := reference.MatMul(general(a), general(b.T()), general(out))
+	tr := trial{want: want.Data, bound: bound.Data}
+	tr.run = onWorker(func(w *engine.Worker) { w.MatMulNonzero(out, a, b) })
+	return tr
+}
+
 var transposeKernel = definition{
 	args: []arg{size("rows", 7), size("n", 17), flagArg("padded"), flagArg("spaced"), offsetArg, dataArg, seedArg},
 	make: func(c Case, mem *memory) trial {

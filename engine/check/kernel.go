@@ -16,6 +16,7 @@ var kernels = []kernel{
 	{"matmul-packed", matMulKernel(packedProduct)},
 	{"worker-matmul", workerMatMulKernel()},
 	{"matmul-at", matMulAtKernel},
+	{"matmul-nonzero", matMulNonzeroKernel},
 	// conv.go
 	{"add-patches", addPatchesKernel},
 	{"spread-patches", spreadPatchesKernel},

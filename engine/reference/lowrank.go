@@ -10,7 +10,10 @@ import (
 type LowRank struct {
 	W    blas64.General // K x D
 	F    blas64.General // K r x D, F_1 above F_2 and so on
-	Sign float64
+	Sign float64        // any number
+
+	// Origin, if set, is subtracted from x and mu_i (D) before F_i multiplies them: only the bounds depend on it.
+	Origin []float64
 }
 
 // Rank returns r.
@@ -74,13 +77,20 @@ func (p *Potential) AtLowRank(l *LowRank, x []float64) *LowRankEvaluation {
 		mu, w := p.Mu.Data[i*p.Mu.Stride:], l.W.Data[i*l.W.Stride:]
 		var squares []number
 		for row := i * r; row < (i+1)*r; row++ {
-			var z, size float64
+			var z, size, o float64
+			roundings := d + laneRoundings(d)
+			if l.Origin != nil {
+				roundings++
+			}
 			for j := range d {
+				if l.Origin != nil {
+					o = l.Origin[j]
+				}
 				f := l.F.Data[row*l.F.Stride+j]
 				z += f * (x[j] - mu[j])
-				size += math.Abs(f) * (math.Abs(x[j]) + math.Abs(mu[j]))
+				size += math.Abs(f) * (math.Abs(x[j]-o) + math.Abs(mu[j]-o))
 			}
-			ev.z[row] = number{z, Gamma(d+laneRoundings(d))*size + 2*float64(d)*tiny}
+			ev.z[row] = number{z, Gamma(roundings)*size + 2*float64(d)*tiny}
 			squares = append(squares, product(ev.z[row], ev.z[row]))
 		}
 		q, eq := WeightedSquares(x, mu[:d], w[:d])
