@@ -20,7 +20,7 @@ func TestCompletion(t *testing.T) {
 		{"reproduce trained --presets", "raw,cl", "raw,clean :6"},
 		{"train --data", "", "digits mnist fashion-mnist :0"},
 		{"uncertainty --ood-data", "f", "fashion-mnist :0"},
-		{"check --kernel", "matmul-", "matmul-packed matmul-at :4"},
+		{"check --kernel", "matmul-", "matmul-packed matmul-at matmul-nonzero :4"},
 		{"bench --suite", "gemm,asc", "gemm,ascent gemm,ascent-sparse :6"},
 		{"eval --suite", "", "robustness mnist-c :4"},
 		{"eval --corrupt", "gaussian:0.3,mnistc-br", "gaussian:0.3,mnistc-brightness :6"},

@@ -141,6 +141,7 @@ func openData(ctx context.Context, c dpn.Config, train bool, m *dpn.Model) (*dat
 	opt := source.Options{TrainSize: c.TrainSize, TestSize: c.TestSize, Seed: c.DataSeed, TestOnly: !train,
 		Memory: sysinfo.AvailableMemory()}
 	likeModel(&opt, m)
+	opt.DropIfThere = m != nil && c.Drop == m.Config.Drop
 	if err := addReading(&opt, c); err != nil {
 		return nil, err
 	}
@@ -195,7 +196,7 @@ func likeModel(opt *source.Options, m *dpn.Model) {
 
 // likeSamples returns how samples are read for a model, without the columns drop of a table.
 func likeSamples(m *dpn.Model, drop string) (source.Options, error) {
-	opt := source.Options{Seed: m.Config.DataSeed, Memory: sysinfo.AvailableMemory()}
+	opt := source.Options{Seed: m.Config.DataSeed, Memory: sysinfo.AvailableMemory(), DropIfThere: drop == m.Config.Drop}
 	likeModel(&opt, m)
 	var err error
 	if opt.Drop, err = source.Columns(drop); err != nil {

@@ -49,7 +49,7 @@ func (c *columns) skip(first []string) ([]int, error) {
 		switch {
 		case err == nil:
 			c.dropped = append(c.dropped, at)
-		case !c.model(): // which was perhaps made of a table with other columns
+		case !c.opt.DropIfThere:
 			return nil, fmt.Errorf("--drop: %w", err)
 		}
 	}
@@ -66,7 +66,7 @@ func (c *columns) skip(first []string) ([]int, error) {
 		return c.skipOthers(first)
 	}
 	d := c.opt.Shape.Len()
-	if n := c.rest(first); c.model() && n != d && n != d+1 {
+	if n := c.rest(first); c.opt.DropIfThere && n != d && n != d+1 {
 		c.dropped = nil
 	}
 	c.at, err = c.labels(first)

@@ -15,6 +15,7 @@ func TestColumns(t *testing.T) {
 	nameless := Options{Classes: model.Classes, Features: []string{"", "b", ""}, Shape: dataset.Vector(3)}
 	spectrum := Options{Classes: model.Classes, Features: []string{"1100.5", "1102.5"}, Shape: dataset.Vector(2)}
 	drop := func(opt Options, columns ...string) Options { opt.Drop = columns; return opt }
+	ifThere := func(opt Options) Options { opt.DropIfThere = true; return opt }
 	label := func(opt Options, column string) Options { opt.Label = column; return opt }
 	for _, c := range []struct {
 		name, text string
@@ -66,7 +67,9 @@ func TestColumns(t *testing.T) {
 		{"labels, one empty", "k,b,a\nu,2,1\n,4,3\n", model, "", "",
 			`row 2, column "k": an empty cell: expected a label`},
 		{"a dropped one", "when,b,a,k\nx,2,1,u\ny,4,3,v\n", drop(model, "when"), "[a b] [1 2 3 4] [0 1]", "", ""},
-		{"without the dropped one", "b,a,k\n2,1,u\n4,3,v\n", drop(model, "when"), "[a b] [1 2 3 4] [0 1]", "", ""},
+		{"without the dropped one", "b,a,k\n2,1,u\n4,3,v\n", ifThere(drop(model, "when")), "[a b] [1 2 3 4] [0 1]", "",
+			""},
+		{"no such column to drop", "b,a,k\n2,1,u\n4,3,v\n", drop(model, "when"), "", "", `--drop: no column "when"`},
 		{"labels by name", "when,b,a,k\nx,2,1,u\ny,4,3,v\n", label(model, "k"), "[a b] [1 2 3 4] [0 1]",
 			`left out: column "when"`, ""},
 		{"labels none", "b,a,k\n2,1,u\n4,3,v\n", label(model, noLabel), "[a b] [1 2 3 4] []",

@@ -43,9 +43,10 @@ type Options struct {
 	// first of label, labels, class, target and y, or else the last.
 	Label string
 
-	// Drop are names or numbers, from 1, of columns of a table that are left out. For a model those that a table lacks
-	// do not count.
-	Drop []string
+	// Drop are names or numbers, from 1, of columns of a table that are left out. With DropIfThere a table may lack them,
+	// as one may that a model was not trained on.
+	Drop        []string
+	DropIfThere bool
 
 	// TestShare is the share of each class of the training samples that becomes the test samples; 1: all samples do.
 	TestShare float64
