@@ -196,7 +196,8 @@ func likeModel(opt *source.Options, m *dpn.Model) {
 
 // likeSamples returns how samples are read for a model, without the columns drop of a table.
 func likeSamples(m *dpn.Model, drop string) (source.Options, error) {
-	opt := source.Options{Seed: m.Config.DataSeed, Memory: sysinfo.AvailableMemory(), DropIfThere: drop == m.Config.Drop}
+	opt := source.Options{Seed: m.Config.DataSeed, Memory: sysinfo.AvailableMemory()}
+	opt.DropIfThere = drop == m.Config.Drop
 	likeModel(&opt, m)
 	var err error
 	if opt.Drop, err = source.Columns(drop); err != nil {

@@ -43,8 +43,8 @@ type Options struct {
 	// first of label, labels, class, target and y, or else the last.
 	Label string
 
-	// Drop are names or numbers, from 1, of columns of a table that are left out. With DropIfThere a table may lack them,
-	// as one may that a model was not trained on.
+	// Drop are names or numbers, from 1, of columns of a table that are left out. With DropIfThere a table may lack
+	// them, as one may that a model was not trained on.
 	Drop        []string
 	DropIfThere bool
 
