@@ -173,6 +173,9 @@ func (u *update) work(kind dpn.PhaseKind, i int) work {
 	case dpn.PhaseForward, dpn.PhaseBackward:
 		return u.layer(kind, i, rows)
 	case dpn.PhasePrecisions:
+		if u.c.Form == potential.FormFlat { // the factors are U_i themselves
+			return work{bytes: 4 * numbers}
+		}
 		return work{u.squares(), 8 * numbers}
 	case dpn.PhaseAscent:
 		forward, _ := u.climb()
@@ -252,7 +255,8 @@ func (u *update) climb() (forward, back float64) {
 	case u.ascent.Route == ascent.SparseRoute:
 		pairs := sparsePairs{c.Batch, c.Components, u.d, r, u.ascent.Evaluated, u.ascent.Active}
 		// Where the potential does not learn, A_i stay diagonal.
-		forward, back = pairs.flop(!u.exact, false), pairs.flop(!u.exact, true)
+		forward = pairs.flop(!u.exact, false) - 2*u.ascent.LeftOut
+		back = pairs.flop(!u.exact, true) - 2*u.ascent.LeftOut
 	case r >= 0:
 		forward = lowRankFlop(u.d, c.Components, r, c.Steps, c.Batch, false)
 		back = lowRankFlop(u.d, c.Components, r, c.Steps, c.Batch, true)

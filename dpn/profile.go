@@ -225,6 +225,7 @@ func (p *Profile) ascended() {
 	sum.Rows += w.Rows
 	sum.Active += w.Active
 	sum.Evaluated += w.Evaluated
+	sum.LeftOut += w.LeftOut
 	sum.FactorFlop += w.FactorFlop
 }
 

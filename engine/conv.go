@@ -112,8 +112,9 @@ func (w *Worker) MatMulAt(c, a Matrix, b []float32, at []int32, acc bool) {
 
 // MatMulNonzero adds A B^T to C. Where all rows of a panel of B (Engine.PanelCols of them) are 0, such as the
 // background of images, it leaves the inner index out: if A is finite, that changes no bit but the sign of a
-// result 0. Shapes: A m x k, B n x k, C m x n. C must have contiguous rows (CS 1).
-func (w *Worker) MatMulNonzero(c, a, b Matrix) {
+// result 0. It returns how many multiply-adds it left out. Shapes: A m x k, B n x k, C m x n. C must have contiguous
+// rows (CS 1).
+func (w *Worker) MatMulNonzero(c, a, b Matrix) (left int) {
 	c.shape("Worker.MatMulNonzero", "C", a.Rows, b.Rows)
 	a.check("Worker.MatMulNonzero", "A")
 	b.shape("Worker.MatMulNonzero", "B", b.Rows, a.Cols)
@@ -138,6 +139,7 @@ func (w *Worker) MatMulNonzero(c, a, b Matrix) {
 			at, steps = append(at, int32(j*nr)), append(steps, 0)
 		}
 		ends = append(ends, len(at))
+		left += a.Rows * min(nr, b.Rows-p*nr) * (inner - (len(at) - begin))
 	}
 	arena.at, arena.steps, arena.ends = at, steps, ends
 	together := max(kern.mc*kern.kc/max(inner, 1), kern.mr) // rows of A, which stay in the second-level cache
@@ -157,6 +159,7 @@ func (w *Worker) MatMulNonzero(c, a, b Matrix) {
 			from = end
 		}
 	}
+	return left
 }
 
 // allZero reports whether all of an even number of numbers are +0, or takes a -0 for another number.

@@ -186,7 +186,8 @@ func (l *lowRank) quadFormsOnce(worker *engine.Worker, z engine.Matrix, q []floa
 			copy(row[n:], row[:n])
 		}
 	}
-	worker.MatMulNonzero(zT, engine.View(l.f, zT.Rows, x.Cols), l.fromOrigin(worker, x))
+	left := worker.MatMulNonzero(zT, engine.View(l.f, zT.Rows, x.Cols), l.fromOrigin(worker, x))
+	l.m.work.LeftOut.Add(int64(left))
 	worker.Transpose(z, zT)
 	l.squares(worker, z, q, qs, x)
 }

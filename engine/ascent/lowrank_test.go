@@ -270,7 +270,7 @@ func TestOrigin(t *testing.T) {
 		x, v, g := points(n, d), points(n, d), NewLowRankGradient(k, d, r, false)
 		for b := range n {
 			for j := range d {
-				if (j+b/20)%3 == 0 { // in twenty rows the same
+				if (j+b/20)%3 == 0 || j%6 == 5 { // in twenty rows, or all, the same
 					x.Set(b, j, origin[j])
 				}
 			}
@@ -278,6 +278,9 @@ func TestOrigin(t *testing.T) {
 		for b := 0; b < n; b += together {
 			var tr Trajectory
 			l.m.Ascend(e, 0.05, steps, x.SliceRows(b, b+together), &tr, true)
+			if left := l.m.Work().LeftOut.Load(); (left > 0) != (o != nil && l.m.Work().Route == SparseRoute) {
+				t.Errorf("origin %v, route %v: %d multiply-adds left out", o != nil, l.m.Work().Route, left)
+			}
 			l.m.Backward(e, 0.05, nil, &tr, v.SliceRows(b, b+together), g)
 		}
 		return result{x.Data, v.Data, g}

@@ -50,6 +50,7 @@ type Work struct {
 	Active    []atomic.Int64 // pairs whose responsibility is not 0
 	Evaluated []atomic.Int64 // pairs whose q_i was computed
 	Bounds    []atomic.Int64 // bounds by support
+	LeftOut   atomic.Int64   // multiply-adds of the first step that an Origin saved
 
 	// FactorFlop counts the operations of the products that dA_i, or dP_i and dA_i, took in the
 	// backward pass of the ascent; 0 before one, and for precisions of low rank.
@@ -61,6 +62,7 @@ func (w *Work) reset(route Route, rows, k, steps int) {
 	if route == DenseRoute {
 		steps = 0
 	}
+	w.LeftOut.Store(0)
 	for _, s := range []*[]atomic.Int64{&w.Active, &w.Evaluated, &w.Bounds} {
 		engine.Grow(s, steps)
 		for i := range *s {
@@ -107,12 +109,13 @@ type Totals struct {
 	Route             Route
 	Rows              int
 	Active, Evaluated float64 // pairs; 0 of the dense route
+	LeftOut           float64 // multiply-adds
 	FactorFlop        float64
 }
 
 // Totals returns the sums over all steps.
 func (w *Work) Totals() Totals {
-	t := Totals{Route: w.Route, Rows: w.Rows, FactorFlop: w.FactorFlop}
+	t := Totals{Route: w.Route, Rows: w.Rows, LeftOut: float64(w.LeftOut.Load()), FactorFlop: w.FactorFlop}
 	for i := range w.Active {
 		t.Active += float64(w.Active[i].Load())
 		t.Evaluated += float64(w.Evaluated[i].Load())
