@@ -40,7 +40,7 @@ func (l *lowLandscape) oracle() (*reference.Potential, *reference.LowRank) {
 	return &reference.Potential{K: l.k, D: l.d, C: reference.Vector(l.c), Alpha: float64(l.alpha),
 			Mu: reference.FromFloat32(l.mu, l.k, l.d, l.d, 1)},
 		&reference.LowRank{W: reference.FromFloat32(l.w, l.k, l.d, l.d, 1),
-			F: reference.FromFloat32(l.f, l.k*l.r, l.d, l.d, 1), Sign: 1}
+			F: reference.FromFloat32(l.f, l.k*l.r, l.d, l.d, 1), S: 1}
 }
 
 // lowRankFlop counts the products of n steps, forward or also back, on precisions that are

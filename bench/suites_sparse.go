@@ -519,7 +519,7 @@ func (c *climb) prepareReference() {
 		Mu: reference.FromFloat32(c.mu, c.k, c.d, c.d, 1)}
 	if c.w != nil {
 		c.low = &reference.LowRank{W: reference.FromFloat32(c.w, c.k, c.d, c.d, 1),
-			F: reference.FromFloat32(c.f, c.k*c.r, c.d, c.d, 1), Sign: float64(c.sign)}
+			F: reference.FromFloat32(c.f, c.k*c.r, c.d, c.d, 1), S: float64(c.sign)}
 		return
 	}
 	unit, g, q := engine.NewMatrix(c.d, c.d), engine.NewMatrix(c.d, c.d), make([]float32, c.d)

@@ -80,7 +80,7 @@ func (o *oracle) potential() (*reference.Potential, func(dp reference.Value) map
 		}
 	case potential.FormFlat:
 		u := o.params[prefix+"U"]
-		low := &reference.LowRank{W: reference.New(o.k, o.d), F: reference.New(len(u)/o.d, o.d), Sign: -1}
+		low := &reference.LowRank{W: reference.New(o.k, o.d), F: reference.New(len(u)/o.d, o.d), S: -1}
 		factor := s * math.Sqrt(1-o.eps)
 		for i := range low.W.Data {
 			low.W.Data[i] = s * s
@@ -95,7 +95,7 @@ func (o *oracle) potential() (*reference.Potential, func(dp reference.Value) map
 		}
 	case potential.FormDiag, potential.FormLowRank: // diag has r = 0
 		l, r := o.params[prefix+"l"], o.params[prefix+"R"]
-		low := &reference.LowRank{W: reference.New(o.k, o.d), F: reference.New(len(r)/o.d, o.d), Sign: 1}
+		low := &reference.LowRank{W: reference.New(o.k, o.d), F: reference.New(len(r)/o.d, o.d), S: 1}
 		for i, v := range l {
 			low.W.Data[i] = s * s * math.Exp(2*v)
 		}

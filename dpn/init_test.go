@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"dpnbench/dataset"
 	"dpnbench/dpn/potential"
 	"dpnbench/engine"
 )
@@ -128,6 +129,24 @@ func TestInitSamples(t *testing.T) {
 		}
 		if r.Init.EM != nil || r.Init.Clusters == nil || !(r.Epochs[3].TrainLoss <= 0.95*r.Epochs[0].TrainLoss) {
 			t.Errorf("%s: %+v, loss from %v to %v", form, r.Init, r.Epochs[0].TrainLoss, r.Epochs[3].TrainLoss)
+		}
+	}
+}
+
+// TestBlackImage checks that the origin of a potential on pixels is a black image, whatever sets the normalisation.
+func TestBlackImage(t *testing.T) {
+	e, data := newEngine(t), digits(t, 60, 10)
+	for preset, pixels := range map[string]bool{"robust": true, "robust-small": true, "compact": false} {
+		c, _ := Preset(preset)
+		c.Form, c.Rank, c.Components = potential.FormFlat, 3, 2
+		m := newModel(t, c, data)
+		origin := func() []float32 { return m.potential.Mixture(e).Origin }
+		if black := m.Norm.Table(0)[0]; pixels != (len(origin()) == 784) || pixels && origin()[99] != black {
+			t.Errorf("%s: origin %v, a black pixel is %v", preset, origin(), black)
+		}
+		m.SetNorm(dataset.Uniform(0.5, 0.25))
+		if got := origin(); m.Norm.Mean[0] != 0.5 || pixels && got[99] != -2 || !pixels && got != nil {
+			t.Errorf("%s: origin %v with the mean 0.5 and the deviation 0.25", preset, got)
 		}
 	}
 }

@@ -27,10 +27,10 @@ const (
 // classifier.
 type Model struct {
 	Config       Config
-	Shape        dataset.Shape // of a sample
-	Classes      []string      // their names
-	FeatureNames []string      // names of the features of vectors; nil: they have none
-	Norm         dataset.Normalization
+	Shape        dataset.Shape         // of a sample
+	Classes      []string              // their names
+	FeatureNames []string              // names of the features of vectors; nil: they have none
+	Norm         dataset.Normalization // SetNorm sets it
 
 	// Assumed names the settings that change results and of which the file of Load says
 	// nothing: "steps", "layer-norm", "mean", "std" and "data". They are those of the
@@ -103,11 +103,7 @@ func (m *Model) build() (err error) {
 		return err
 	}
 	m.potential = potential.New(m.Config.potential(), m.Config.Dim)
-	if len(m.extractor) == 0 && m.Shape.IsImage() {
-		black := make([]float32, m.Config.Dim)
-		m.Norm.Apply(black)
-		m.potential.SetOrigin(black)
-	}
+	m.SetNorm(m.Norm)
 	m.head = layer.NewLinear("classifier", m.Config.Dim, len(m.Classes))
 	for _, p := range m.extractor.Params() {
 		p.Group = groupExtractor
@@ -116,6 +112,16 @@ func (m *Model) build() (err error) {
 		p.Group = groupClassifier
 	}
 	return nil
+}
+
+// SetNorm sets how samples are normalised.
+func (m *Model) SetNorm(n dataset.Normalization) {
+	m.Norm = n
+	if len(m.extractor) == 0 && m.Shape.IsImage() {
+		black := make([]float32, m.Config.Dim)
+		n.Apply(black)
+		m.potential.SetOrigin(black)
+	}
 }
 
 // Params lists all tensors in the order of their names, which is that of a model file.

@@ -7,7 +7,7 @@ import "unsafe"
 type panelArgs struct {
 	k          int // inner indices
 	a          []float32
-	ars, acs   int // floats from row to row of A and, but for panelAt, from inner index to inner index
+	ars, acs   int // floats from row to row of A and (not of panelAt) from inner index to inner index
 	tileStride int // floats from tile to tile of A, or 0 where its rows follow each other
 	b          []float32
 	brs        int     // floats from row to row of B

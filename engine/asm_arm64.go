@@ -82,7 +82,7 @@ func panelNEON(args *panelArgs) {
 //go:noescape
 func sgemmNEON_6x16(args *panelArgs)
 
-// panelAtNEON is a matrix product whose rows of B lie anywhere: see panelAtGeneric.
+// panelAtNEON is a matrix product whose rows of B and columns of A lie anywhere: see panelAtGeneric.
 func panelAtNEON(args *panelArgs) {
 	tile := *args
 	for p := range args.panels {

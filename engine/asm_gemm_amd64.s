@@ -13,7 +13,7 @@
 // Contents:
 //
 //	sgemmAVX2_6x16       panels of a matrix product, C = A B or C += A B
-//	sgemmAtAVX2_6x16     panels of a product whose rows of B lie anywhere
+//	sgemmAtAVX2_6x16     panels of a product whose rows of B and columns of A lie anywhere
 //	transposeBlocksAVX2  dst[j][i] = src[i][j], eight rows at a time
 //	transposeFourAVX2    dst[j][i] = src[i][j] of four rows
 

@@ -11,7 +11,7 @@
 // Contents:
 //
 //	sgemmNEON_6x16    one tile of a matrix product, C = A B or C += A B
-//	sgemmAtNEON_6x16  one tile of a product whose rows of B lie anywhere
+//	sgemmAtNEON_6x16  one tile of a product whose rows of B and columns of A lie anywhere
 
 // ---------------------------------------------------------------------------------
 // sgemmNEON_6x16
@@ -299,8 +299,8 @@ test: \
 
 // func sgemmAtNEON_6x16(args *panelArgs)
 //
-// One tile, registers as in sgemmNEON_6x16, but R19 and R20 are the next elements of at and steps,
-// and R11 is the start of B.
+// One tile, registers as in sgemmNEON_6x16, but R19 and R20 are the next elements of at and steps, R22 bytes from
+// one step to the next, R10 the step in floats, and R11 the start of B.
 TEXT ·sgemmAtNEON_6x16(SB), NOSPLIT, $0-8
 	GEMM_ARGUMENTS
 	MOVD  panelArgs_b(R21), R11

@@ -14,7 +14,7 @@
 //
 //	sgemmAVX512_14x32    panels of a matrix product, C = A B or C += A B
 //	sgemmAVX512_14x16    sgemm for the last 16 columns or fewer
-//	sgemmAtAVX512_14x32  panels of a product whose rows of B lie anywhere
+//	sgemmAtAVX512_14x32  panels of a product whose rows of B and columns of A lie anywhere
 //	transposeAVX512      dst[j][i] = src[i][j]
 
 // ---------------------------------------------------------------------------------

@@ -118,6 +118,9 @@ func (w *Worker) MatMulNonzero(c, a, b Matrix) (left int) {
 	c.shape("Worker.MatMulNonzero", "C", a.Rows, b.Rows)
 	a.check("Worker.MatMulNonzero", "A")
 	b.shape("Worker.MatMulNonzero", "B", b.Rows, a.Cols)
+	if c.CS != 1 && c.Cols > 1 {
+		panic(fmt.Sprintf("engine: Worker.MatMulNonzero: C has column stride %d, expected 1", c.CS))
+	}
 	kern, arena, inner := w.e.kern, &w.e.scratch[w.index], a.Cols
 	nr, panels := kern.nr, kern.panels(b.Rows)
 	if inner*max(nr, a.CS) > math.MaxInt32 {
@@ -127,7 +130,10 @@ func (w *Worker) MatMulNonzero(c, a, b Matrix) (left int) {
 	panel := func(p int) []float32 { return data[p*inner*nr : (p+1)*inner*nr] }
 	at, steps, ends := arena.at[:0], arena.steps[:0], arena.ends[:0]
 	for p := range panels {
-		kern.packPanel(panel(p), b.T(), 0, inner, p*nr)
+		for j := 0; j < inner; j += 4096 { // a call is short
+			end := min(j+4096, inner)
+			kern.packPanel(panel(p)[j*nr:end*nr], b.T(), j, end, p*nr)
+		}
 		begin := len(at)
 		for j := range inner {
 			if allZero(panel(p)[j*nr : (j+1)*nr]) {

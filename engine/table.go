@@ -32,7 +32,7 @@ type table struct {
 	// narrow is panel for the first cols columns of one panel, at most half of them.
 	narrow func(args *panelArgs) `optional:"yes"`
 
-	// panelAt is panel for panels whose rows of B begin anywhere, beside each other.
+	// panelAt is panel for rows of B and columns of A that begin anywhere; panels lie beside each other.
 	panelAt func(args *panelArgs)
 
 	// quadSmallD (of several components) and vjpSmallD are products for small d whose left operand

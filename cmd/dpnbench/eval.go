@@ -377,7 +377,7 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 func takeLevels(models dpn.Ensemble) {
 	for _, m := range models {
 		if m != nil {
-			m.Norm = dataset.Uniform(0, 1)
+			m.SetNorm(dataset.Uniform(0, 1))
 		}
 	}
 }

@@ -207,3 +207,31 @@ func TestSingularMatrix(t *testing.T) {
 		}
 	}
 }
+
+// TestSetOrigin checks which points become the origin of a potential, and that it is gone after another one.
+func TestSetOrigin(t *testing.T) {
+	e := newEngine(t)
+	for form, takes := range map[string]bool{FormFlat: true, FormLowRank: false, FormFull: false} {
+		p := mixturePotential(t, form, 3, 18, 6)
+		start := exactDraws(t, p, 5)
+		climb := func(first float32) (x []float32, taken bool) {
+			o := make([]float32, 18)
+			o[0] = first
+			p.SetOrigin(o)
+			at := engine.NewMatrix(start.Rows, start.Cols)
+			engine.CopyMatrix(at, start)
+			p.Ascend(e, at, 3)
+			return at.Data, p.Mixture(e).Origin != nil
+		}
+		want, _ := climb(0)
+		for _, c := range []struct {
+			first float32
+			taken bool
+		}{{3.3, takes}, {float32(math.NaN()), false}, {3.3, takes}, {float32(math.Inf(-1)), false}, {0, false}} {
+			x, taken := climb(c.first)
+			if taken != c.taken || slices.Equal(x, want) == taken {
+				t.Errorf("%s, origin %v: taken %v, the same results %v", form, c.first, taken, slices.Equal(x, want))
+			}
+		}
+	}
+}

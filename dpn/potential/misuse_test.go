@@ -49,6 +49,8 @@ func TestMisuse(t *testing.T) {
 			"x is 2 x 4"},
 		{"wider centres", func(p *Potential) error { p.SetCentres(engine.NewMatrix(k, d+1)); return nil },
 			"x is 3 x 5"},
+		{"an origin of another length", func(p *Potential) error { p.SetOrigin(make([]float32, d+1)); return nil },
+			"SetOrigin: o has 5 elements"},
 		{"alpha below 0", func(p *Potential) error { p.SetAlpha(-1); return nil }, "SetAlpha: -1"},
 		{"alpha NaN", func(p *Potential) error { p.SetAlpha(float32(math.NaN())); return nil }, "SetAlpha: NaN"},
 		{"alpha infinite", func(p *Potential) error { p.SetAlpha(float32(math.Inf(1))); return nil }, "SetAlpha: +Inf"},

@@ -3,7 +3,6 @@ package potential
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"dpnbench/dpn/layer"
 	"dpnbench/engine"
@@ -147,11 +146,14 @@ func (p *Potential) FitClusters(ctx context.Context, e *engine.Engine, by Divisi
 }
 
 // SetOrigin names a point that many rows share many numbers with, such as a black image (D numbers, which are kept).
-// With the form flat an ascent then costs less; its results differ by roundings. Other forms ignore it.
+// With the form flat an ascent then costs less; its results differ by roundings. Other forms ignore it, and a point
+// that is 0 or not finite is none.
 func (p *Potential) SetOrigin(o []float32) {
 	engine.CheckLength("SetOrigin", "o", len(o), p.D)
-	if p.settings.Form == FormFlat && !slices.ContainsFunc(o, func(v float32) bool { return !linalg.IsFinite(v) }) {
-		p.mixture.Origin, p.stale = o, true
+	p.mixture.Origin, p.stale = nil, true
+	size := linalg.Distance(o, make([]float32, p.D))
+	if p.settings.Form == FormFlat && size > 0 && linalg.IsFinite(size) {
+		p.mixture.Origin = o
 	}
 }
 

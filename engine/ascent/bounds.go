@@ -26,13 +26,15 @@ import (
 type bound struct {
 	norm      float64   // at least |A_i|_2
 	least     float64   // at most the smallest eigenvalue of P_i; 0 if nothing is known
-	mu        float64   // at least |mu_i| + 2 |o|: what is rounded is X - o and mu_i - o
+	mu        float64   // at least |mu_i|
+	aside     float64   // 2 |o|: of low rank, x - o and mu_i - o are multiplied
 	diagonal  []float32 // of P_i = A_i^T A_i, if it has no other elements
 	isotropic float64   // p if P_i is p I, or 0
 
 	// q_i as computed differs from q_i by at most
 	// byFar |x-mu|^2 + byBoth |x-mu| (|x|+|mu|) + bySum (|x|+|mu|)^2
 	byFar, byBoth, bySum float64
+	factors              float64 // at least |F_i|^2, of low rank: F_i (x-mu_i) may overflow where q_i does not
 
 	// G_i as computed differs from P_i (x - mu_i) by at most gradient |x-mu|, for P_i = A_i^T A_i.
 	gradient float64
@@ -55,8 +57,11 @@ func gamma(n int) float64 { return float64(n) * unit / (1 - float64(n)*unit) }
 func laneRoundings(n int) int { return n/16 + lanesSum }
 
 // roundings bounds the error of q_i as computed, of a row at most far from mu_i, with |x| + |mu_i| at most
-// sum.
+// sum; it is NaN where nothing is certain.
 func (c *bound) roundings(far, sum float64) float64 {
+	if sum += c.aside; !(c.factors*far*far < hugeSize) {
+		return math.NaN()
+	}
 	return (c.byFar*far*far+c.byBoth*far*sum+c.bySum*sum*sum)*guard + leastSum
 }
 
@@ -83,12 +88,11 @@ func (m *Mixture) makeBounds(e *engine.Engine) bool {
 		}
 		m.bounds = list
 	}
-	var twice float64
-	if m.origin != nil {
-		twice = 2 * upperNorm(e.Caller(), m.origin)
-	}
 	for i := range m.bounds { // the centres belong to the caller
-		m.bounds[i].mu = upperNorm(e.Caller(), m.mu(i)) + twice
+		m.bounds[i].mu = upperNorm(e.Caller(), m.mu(i))
+		if m.origin != nil {
+			m.bounds[i].aside = 2 * upperNorm(e.Caller(), m.origin)
+		}
 	}
 	return true
 }
@@ -143,7 +147,8 @@ type largest struct {
 func (m *Mixture) largest() largest {
 	a := largest{weight: math.Inf(-1)}
 	for i, c := range m.bounds {
-		a.norm, a.mu = max(a.norm, c.norm), max(a.mu, c.mu)
+		a.norm, a.mu, a.aside = max(a.norm, c.norm), max(a.mu, c.mu), max(a.aside, c.aside)
+		a.factors = max(a.factors, c.factors)
 		a.byFar, a.byBoth, a.bySum = max(a.byFar, c.byFar), max(a.byBoth, c.byBoth), max(a.bySum, c.bySum)
 		a.weight = max(a.weight, float64(m.C[i]))
 	}

@@ -247,7 +247,9 @@ func (l *lowRank) fromOrigin(worker *engine.Worker, x engine.Matrix) engine.Matr
 		return x
 	}
 	moved := worker.ScratchRows(slotRight, x.Rows, x.Cols, x.Cols)
-	worker.SubRows(moved, x, repeated(l.m.origin, x.Rows))
+	for b := range x.Rows { // one by one: a call is short
+		worker.Sub(moved.Row(b), x.Row(b), l.m.origin)
+	}
 	return moved
 }
 

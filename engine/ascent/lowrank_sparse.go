@@ -46,11 +46,12 @@ func (l *lowRank) makeBound(worker *engine.Worker, i int) {
 	}
 	squares, gram := l.factorNorms(worker, f)
 	slack, size := 1+2*gamma(laneRoundings(d)), math.Abs(float64(l.s))
-	squares = size*squares*slack + leastSum
-	c := bound{least: max(least, 0), norm: math.Sqrt(most+squares) * guard}
+	c := bound{factors: squares*slack + leastSum, least: max(least, 0)}
+	squares = size*c.factors + leastSum
+	c.norm = math.Sqrt(most+squares) * guard
 	if l.s < 0 {
 		// Each dot is off by at most gamma |F_p| |F_q|, and r of them make a row.
-		gram = size*gram*slack + float64(l.r)*gamma(laneRoundings(d))*squares
+		gram = size*(gram*slack+leastSum) + float64(l.r)*gamma(laneRoundings(d))*squares
 		c.least, c.norm = least-gram, math.Sqrt(most)*guard
 		if !(c.least > 0) {
 			c.norm = math.NaN()
@@ -200,10 +201,10 @@ func (l *lowRank) evaluate(worker *engine.Worker, work *blockWork, x engine.Matr
 	}
 	q := worker.Scratch(slotQ, n)
 	worker.QuadRows(q, rows, m.mu(i), l.weightsOf(i))
-	if m.origin != nil {
-		worker.SubRows(rows, rows, repeated(m.origin, n))
-	}
 	if r > 0 {
+		if m.origin != nil {
+			worker.SubRows(rows, rows, repeated(m.origin, n))
+		}
 		var prefetch []float32
 		if next >= 0 {
 			prefetch = l.columnsOf(worker, next).Data

@@ -22,7 +22,7 @@ type Mixture struct {
 
 	// Origin, of precisions of low rank, is where X - mu_i = (X - o) - (mu_i - o) is split: D numbers that many
 	// elements of X are equal to, such as the background of images, or nil for 0. Results differ by roundings.
-	// SetLowRank reads it.
+	// SetLowRank reads and keeps it: it must not change before the next call.
 	Origin []float32
 
 	// Route says which components an ascent computes. It changes no bit.

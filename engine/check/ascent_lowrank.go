@@ -68,7 +68,7 @@ func newLowRankCase(cs Case, mem *memory, r *num.Rand) *lowRankCase {
 	scale := float32(0.5 / math.Sqrt(float64(d)*float64(l.r+1)))
 	l.f = mem.input(1, k*l.r*d, rowMajor, off, func() float32 { return scale * normal() })
 	l.oracle = newOracle(l.mixtureCase)
-	l.low = &reference.LowRank{Sign: float64(l.s),
+	l.low = &reference.LowRank{S: float64(l.s),
 		W: reference.FromFloat32(vector(l.w), k, d, d, 1), F: reference.FromFloat32(vector(l.f), k*l.r, d, d, 1)}
 	if cs.get("s") == len(factors)-1 {
 		o := mem.input(1, d, rowMajor, off, normal)

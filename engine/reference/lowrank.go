@@ -6,11 +6,11 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 )
 
-// LowRank holds precisions P_i = diag(w_i) + Sign F_i^T F_i of a mixture.
+// LowRank holds precisions P_i = diag(w_i) + S F_i^T F_i of a mixture.
 type LowRank struct {
-	W    blas64.General // K x D
-	F    blas64.General // K r x D, F_1 above F_2 and so on
-	Sign float64        // any number
+	W blas64.General // K x D
+	F blas64.General // K r x D, F_1 above F_2 and so on
+	S float64
 
 	// Origin, if set, is subtracted from x and mu_i (D) before F_i multiplies them: only the bounds depend on it.
 	Origin []float64
@@ -30,7 +30,7 @@ func (l *LowRank) Precisions() []blas64.General {
 			for b := range d {
 				for row := i * r; row < (i+1)*r; row++ {
 					f := l.F.Data[row*l.F.Stride : row*l.F.Stride+d]
-					p.Data[a*d+b] += l.Sign * f[a] * f[b]
+					p.Data[a*d+b] += l.S * f[a] * f[b]
 				}
 			}
 		}
@@ -40,7 +40,7 @@ func (l *LowRank) Precisions() []blas64.General {
 }
 
 // Gradient splits the gradients of all P_i (K x D x D, as Potential.Backward gives them)
-// into those of W (K x D) and F (K r x D): dw_i = diag(dP_i), dF_i = Sign F_i (dP_i + dP_i^T).
+// into those of W (K x D) and F (K r x D): dw_i = diag(dP_i), dF_i = S F_i (dP_i + dP_i^T).
 func (l *LowRank) Gradient(dp []float64) (dw, df []float64) {
 	k, d, r := l.W.Rows, l.W.Cols, l.Rank()
 	dw, df = make([]float64, k*d), make([]float64, k*r*d)
@@ -50,7 +50,7 @@ func (l *LowRank) Gradient(dp []float64) (dw, df []float64) {
 			dw[i*d+a] = p[a*d+a]
 			for row := i * r; row < (i+1)*r; row++ {
 				for b := range d {
-					df[row*d+b] += l.Sign * l.F.Data[row*l.F.Stride+a] * (p[a*d+b] + p[b*d+a])
+					df[row*d+b] += l.S * l.F.Data[row*l.F.Stride+a] * (p[a*d+b] + p[b*d+a])
 				}
 			}
 		}
@@ -95,7 +95,7 @@ func (p *Potential) AtLowRank(l *LowRank, x []float64) *LowRankEvaluation {
 		}
 		q, eq := WeightedSquares(x, mu[:d], w[:d])
 		s := sum(laneRoundings(r), squares...)
-		s.v *= l.Sign
+		s.v *= l.S
 		whole := sum(1, number{q, eq}, s)
 		ev.Q.V[i], ev.Q.E[i] = whole.v, whole.e
 		lv[i] = p.C[i] - whole.v/2
@@ -107,7 +107,7 @@ func (p *Potential) AtLowRank(l *LowRank, x []float64) *LowRankEvaluation {
 		for i := range k {
 			res, w := number{ev.R.V[i], ev.R.E[i]}, exactly(l.W.Data[i*l.W.Stride+j])
 			for row := i * r; row < (i+1)*r; row++ {
-				part = append(part, product(res, ev.z[row], exactly(-l.Sign*l.F.Data[row*l.F.Stride+j])))
+				part = append(part, product(res, ev.z[row], exactly(-l.S*l.F.Data[row*l.F.Stride+j])))
 			}
 			part = append(part, product(res, w, exactly(p.Mu.Data[i*p.Mu.Stride+j])))
 			weight = append(weight, product(res, w).negative())

@@ -15,7 +15,7 @@ type LowRankGradient struct {
 // With z = F_i (x - mu_i), y = F_i u and n = -(r_i y + t_i z), one for each row of the factors,
 // the gradient with respect to x is, besides v itself,
 //
-//	sum_i (sign F_i^T n - r_i w_i u - t_i w_i (x - mu_i)).
+//	sum_i (S F_i^T n - r_i w_i u - t_i w_i (x - mu_i)).
 //
 // The gradients of mu_i, w_i and F_i follow from sums over rows and steps of n, t_i, and of their
 // products with x and u; mu_i is subtracted once, at the end.
@@ -65,7 +65,7 @@ func (b *lowRankBackward) factor(row, j int) number { return exactly(b.l.F.Data[
 
 // signed is the factor times the sign of the factors.
 func (b *lowRankBackward) signed(row, j int) number {
-	return exactly(b.l.Sign * b.l.F.Data[row*b.l.F.Stride+j])
+	return exactly(b.l.S * b.l.F.Data[row*b.l.F.Stride+j])
 }
 
 func (b *lowRankBackward) centre(i, j int) number { return exactly(b.p.Mu.Data[i*b.p.Mu.Stride+j]) }
@@ -116,7 +116,7 @@ func (b *lowRankBackward) projection(s *lowRankStep, i int) number {
 			terms = append(terms, product(s.u[j], b.factor(row, j)))
 		}
 		s.y[row] = sum(d, terms...)
-		rest = append(rest, product(s.y[row], s.z[row], exactly(b.l.Sign)))
+		rest = append(rest, product(s.y[row], s.z[row], exactly(b.l.S)))
 	}
 	return sum(1, sum(2*d, diagonal...), sum(laneRoundings(b.r), rest...)).negative()
 }
@@ -188,7 +188,7 @@ func (b *lowRankBackward) finish() *LowRankGradient {
 			for row := i * r; row < (i+1)*r; row++ {
 				terms = append(terms, product(ones[row], b.signed(row, j)))
 				f := sum(1, sum(chain, b.products[row*d+j]...), product(ones[row], mu).negative())
-				put(&g.F, row*d+j, product(f, exactly(b.l.Sign)))
+				put(&g.F, row*d+j, product(f, exactly(b.l.S)))
 			}
 			put(&g.Mu, at, sum(r+1, terms...).negative())
 		}

@@ -16,7 +16,7 @@ type lowProblem struct {
 }
 
 func newLowProblem(k, d, r, rows, steps int, sign float64) *lowProblem {
-	p := &lowProblem{problem: newProblem(k, d, rows, steps, 7), low: &LowRank{W: New(k, d), F: New(k*r, d), Sign: sign}}
+	p := &lowProblem{problem: newProblem(k, d, rows, steps, 7), low: &LowRank{W: New(k, d), F: New(k*r, d), S: sign}}
 	random := rand.New(rand.NewPCG(11, 0))
 	for i := range p.low.W.Data {
 		p.low.W.Data[i] = 0.5 + random.Float64()
