@@ -31,7 +31,7 @@
 //	tied     P_i = A^T A                                A d x d
 //	diag     P_i = s0^2 diag(exp(2 l_i))                l_i d numbers, dl_i = 2 w_i * dw_i
 //	lowrank  P_i = s0^2 (diag(exp(2 l_i)) + R_i^T R_i)  R_i r x d, dR_i = s0 dF_i
-//	flat     P_i = s0^2 (I - (1-eps) U_i^T U_i)         U_i r x d, orthonormal rows
+//	flat     P_i = s0^2 (I - (1-eps) U_i^T U_i)         U_i r x d, orthonormal rows, dU_i = dF_i
 //
 // All stay positive definite: diag and lowrank by the exponential; flat because the rows of U_i
 // are made orthonormal again after every update (dU_i is the gradient as if its elements were

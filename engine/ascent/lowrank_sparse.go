@@ -202,9 +202,7 @@ func (l *lowRank) evaluate(worker *engine.Worker, work *blockWork, x engine.Matr
 	q := worker.Scratch(slotQ, n)
 	worker.QuadRows(q, rows, m.mu(i), l.weightsOf(i))
 	if r > 0 {
-		if m.origin != nil {
-			worker.SubRows(rows, rows, repeated(m.origin, n))
-		}
+		rows := l.fromOrigin(worker, rows)
 		var prefetch []float32
 		if next >= 0 {
 			prefetch = l.columnsOf(worker, next).Data
