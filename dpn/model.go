@@ -30,7 +30,7 @@ type Model struct {
 	Shape        dataset.Shape         // of a sample
 	Classes      []string              // their names
 	FeatureNames []string              // names of the features of vectors; nil: they have none
-	Norm         dataset.Normalization // SetNorm sets it
+	Norm         dataset.Normalization // change it by SetNorm
 
 	// Assumed names the settings that change results and of which the file of Load says
 	// nothing: "steps", "layer-norm", "mean", "std" and "data". They are those of the
@@ -114,7 +114,7 @@ func (m *Model) build() (err error) {
 	return nil
 }
 
-// SetNorm sets how samples are normalised.
+// SetNorm sets Norm. Models of pixels also take a black image as the origin of the potential.
 func (m *Model) SetNorm(n dataset.Normalization) {
 	m.Norm = n
 	if len(m.extractor) == 0 && m.Shape.IsImage() {

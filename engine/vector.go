@@ -83,8 +83,8 @@ func (j *vectorJob) run(_, task int) {
 	}
 }
 
-// adam is opAdam for the elements [a, b). It takes parameters back from the other threads, which have read them, while
-// it computes those before: otherwise every line that is written waits for that.
+// adam is opAdam for the elements [a, b). Each cache line that it writes must first be taken from the threads that have
+// read it. It asks for the next 2 KiB while it computes, so that the writes do not wait.
 func (j *vectorJob) adam(a, b int) {
 	ahead := b - a
 	if j.tasks > 1 {

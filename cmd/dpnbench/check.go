@@ -41,7 +41,8 @@ A case is KERNEL:NAME=NUMBER,... A number out of range is refused with its range
   data                       0 normal, 1 small integers, 2 mixed magnitudes, 3 powers of two,
                              4 with infinities, NaN, subnormal numbers and zeros
   seed                       random seed
-  r, s                       kernels low-rank-*: rank; S is 1 (0), -1 (1), -0.7 with an origin (2)
+  r, s                       kernels low-rank-*: rank; S: 0 is 1, 1 is -1, 2 is -0.7 and an origin
+  zeros                      kernel matmul-nonzero: percentage of columns of B that are 0
   apart, even                kernels *-sparse: distance between centres; 1: every precision is the
                              same multiple of the identity
 ascend-alone runs few rows and records nothing.

@@ -136,12 +136,13 @@ func (d *dataFlags) settle(flags *pflag.FlagSet, c *dpn.Config) {
 }
 
 // openData opens the samples that the settings name, the training samples only with train. For a model, unless it is
-// nil, labels are numbered by its classes, and the samples are like its own.
-func openData(ctx context.Context, c dpn.Config, train bool, m *dpn.Model) (*dataset.Data, error) {
+// nil, labels are numbered by its classes, and the samples are like its own; a table may lack the columns to drop if
+// they are ownDrop, those of the model.
+func openData(ctx context.Context, c dpn.Config, train bool, m *dpn.Model, ownDrop string) (*dataset.Data, error) {
 	opt := source.Options{TrainSize: c.TrainSize, TestSize: c.TestSize, Seed: c.DataSeed, TestOnly: !train,
 		Memory: sysinfo.AvailableMemory()}
 	likeModel(&opt, m)
-	opt.DropIfThere = m != nil && c.Drop == m.Config.Drop
+	opt.DropIfThere = m != nil && c.Drop == ownDrop
 	if err := addReading(&opt, c); err != nil {
 		return nil, err
 	}
@@ -291,7 +292,7 @@ func (a *app) openModelData(ctx context.Context, m *dpn.Model, path string, d *d
 	c := m.Config
 	c.Data = nearModel(c.Data, m.DataFolder(), flags)
 	a.dataPhase(c.Data)
-	if data, err = openData(ctx, c, train, m); err != nil {
+	if data, err = openData(ctx, c, train, m, trained.Drop); err != nil {
 		if errors.As(err, new(*source.NoTestError)) && flags.Lookup("test-share") != nil {
 			err = fmt.Errorf("%w, expected some to evaluate on (%s)", err, takeTest)
 		}

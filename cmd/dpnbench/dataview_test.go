@@ -178,6 +178,14 @@ func TestColumns(t *testing.T) {
 		}
 	}
 	succeed(t, "eval", "--model", model) // the test samples of the model
+	for _, args := range [][]string{
+		{"eval", "--model", model, "--drop", "day,nix"},
+		{"eval", "--model", model, "--data", "same.csv", "--test-share", "1", "--drop", "nix"},
+		{"predict", "--model", model, "same.csv", "--drop", "nix"},
+		{"uncertainty", "--model", model, "--data", "same.csv", "--test-share", "1", "--drop", "nix"},
+	} {
+		fails(t, args, `--drop: no column "nix"`)
+	}
 	succeed(t, "predict", "--model", model, "other.csv", "--out", "p.csv")
 	write(t, "more.csv", []byte("width,who,length\n1,Ann,2\n3,Bob,4\n"))
 	_, errs, status := dpnbench(t, "predict", "--model", model, "more.csv", "--out", "p.csv")

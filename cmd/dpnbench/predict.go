@@ -267,7 +267,7 @@ func (p *predicting) threshold(ctx context.Context, e *engine.Engine, m *dpn.Mod
 	c := m.Config
 	c.Data = nearModel(c.Data, m.DataFolder(), &pflag.FlagSet{})
 	var val *dataset.Set
-	data, err := openData(ctx, c, true, m)
+	data, err := openData(ctx, c, true, m, c.Drop)
 	if err == nil {
 		if m.OtherImages(data) {
 			return why + fmt.Sprintf("%s has other samples than those that the model was trained on", c.Data), nil

@@ -43,9 +43,11 @@ type Options struct {
 	// first of label, labels, class, target and y, or else the last.
 	Label string
 
-	// Drop are names or numbers, from 1, of columns of a table that are left out. With DropIfThere a table may lack
-	// them, as one may that a model was not trained on.
-	Drop        []string
+	// Drop are names or numbers, from 1, of columns of a table that are left out.
+	Drop []string
+
+	// DropIfThere says that a column of Drop that the table lacks is no error. Without names of columns none is
+	// dropped if the table has another width than Shape needs.
 	DropIfThere bool
 
 	// TestShare is the share of each class of the training samples that becomes the test samples; 1: all samples do.
@@ -234,7 +236,7 @@ func checkFor(spec string, opt Options) error {
 	for _, o := range []struct {
 		name string
 		set  bool
-	}{{"label", opt.Label != ""}, {"drop", len(opt.Drop) > 0 && opt.Shape.Len() == 0}} {
+	}{{"label", opt.Label != ""}, {"drop", len(opt.Drop) > 0 && !opt.DropIfThere}} {
 		if o.set && !isTables(spec, opt) {
 			return fmt.Errorf("--%s: %s has no columns, expected a table", o.name, spec)
 		}

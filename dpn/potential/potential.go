@@ -145,9 +145,9 @@ func (p *Potential) FitClusters(ctx context.Context, e *engine.Engine, by Divisi
 	return p.form.fitClusters(ctx, e, by, x, assignment)
 }
 
-// SetOrigin names a point that many rows share many numbers with, such as a black image (D numbers, which are kept).
-// With the form flat an ascent then costs less; its results differ by roundings. Other forms ignore it, and a point
-// that is 0 or not finite is none.
+// SetOrigin names a point o that many rows share many numbers with, such as a black image: D numbers, which must not
+// change before the next SetOrigin; it panics on another length. With the form flat, the only one whose first step has
+// all components, an ascent then costs less; its results differ by roundings. A point that is 0 or not finite is none.
 func (p *Potential) SetOrigin(o []float32) {
 	engine.CheckLength("SetOrigin", "o", len(o), p.D)
 	p.mixture.Origin, p.stale = nil, true

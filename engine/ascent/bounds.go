@@ -27,7 +27,7 @@ type bound struct {
 	norm      float64   // at least |A_i|_2
 	least     float64   // at most the smallest eigenvalue of P_i; 0 if nothing is known
 	mu        float64   // at least |mu_i|
-	aside     float64   // 2 |o|: of low rank, x - o and mu_i - o are multiplied
+	origin    float64   // at least 2 |o|: x - o and mu_i - o are multiplied
 	diagonal  []float32 // of P_i = A_i^T A_i, if it has no other elements
 	isotropic float64   // p if P_i is p I, or 0
 
@@ -59,7 +59,7 @@ func laneRoundings(n int) int { return n/16 + lanesSum }
 // roundings bounds the error of q_i as computed, of a row at most far from mu_i, with |x| + |mu_i| at most
 // sum; it is NaN where nothing is certain.
 func (c *bound) roundings(far, sum float64) float64 {
-	if sum += c.aside; !(c.factors*far*far < hugeSize) {
+	if sum += c.origin; !(c.factors*far*far < hugeSize) {
 		return math.NaN()
 	}
 	return (c.byFar*far*far+c.byBoth*far*sum+c.bySum*sum*sum)*guard + leastSum
@@ -88,11 +88,12 @@ func (m *Mixture) makeBounds(e *engine.Engine) bool {
 		}
 		m.bounds = list
 	}
+	var origin float64
+	if m.origin != nil {
+		origin = 2 * upperNorm(e.Caller(), m.origin)
+	}
 	for i := range m.bounds { // the centres belong to the caller
-		m.bounds[i].mu = upperNorm(e.Caller(), m.mu(i))
-		if m.origin != nil {
-			m.bounds[i].aside = 2 * upperNorm(e.Caller(), m.origin)
-		}
+		m.bounds[i].mu, m.bounds[i].origin = upperNorm(e.Caller(), m.mu(i)), origin
 	}
 	return true
 }
@@ -147,7 +148,7 @@ type largest struct {
 func (m *Mixture) largest() largest {
 	a := largest{weight: math.Inf(-1)}
 	for i, c := range m.bounds {
-		a.norm, a.mu, a.aside = max(a.norm, c.norm), max(a.mu, c.mu), max(a.aside, c.aside)
+		a.norm, a.mu, a.origin = max(a.norm, c.norm), max(a.mu, c.mu), max(a.origin, c.origin)
 		a.factors = max(a.factors, c.factors)
 		a.byFar, a.byBoth, a.bySum = max(a.byFar, c.byFar), max(a.byBoth, c.byBoth), max(a.bySum, c.bySum)
 		a.weight = max(a.weight, float64(m.C[i]))

@@ -31,7 +31,7 @@
 //
 //   - full: a symmetric matrix P_i for each component ([NewMixture]), or one for all ([NewTiedMixture]);
 //   - low rank: P_i = diag(w_i) + S F_i^T F_i with r rows F_i and a number S ([NewLowRankMixture]); diagonal
-//     matrices have r = 0. [Mixture.Origin] makes the first step of images cheaper.
+//     matrices have r = 0. [Mixture.Origin] makes a first step of images cheaper if S is below 0.
 //
 // Both implement the interface precision (precision.go). To add a form, implement it and add a constructor and
 // a setter.

@@ -69,7 +69,7 @@ func NewLowRankMixture(k, d, r int, mu, c []float32) *Mixture {
 }
 
 // SetLowRank sets P_i = diag(w_i) + s F_i^T F_i from the weights w (k x d, or d if all w_i are the same), the
-// factors f (k r x d, F_1 first) and the number s. It reads the centres, too: call it once per update of any of
+// factors f (k r x d, F_1 first) and s, a finite number. It reads the centres, too: call it once per update of any of
 // them. w and f are kept and must not change before the next call. It takes up to two copies and two packings of
 // about k r d numbers each, and up to four of k d. It does not check that P_i is positive definite.
 func (m *Mixture) SetLowRank(e *engine.Engine, w, f []float32, s float32) {
@@ -247,7 +247,7 @@ func (l *lowRank) fromOrigin(worker *engine.Worker, x engine.Matrix) engine.Matr
 		return x
 	}
 	moved := worker.ScratchRows(slotRight, x.Rows, x.Cols, x.Cols)
-	for b := range x.Rows { // one by one: a call is short
+	for b := range x.Rows { // row by row, so that no call of a kernel is long
 		worker.Sub(moved.Row(b), x.Row(b), l.m.origin)
 	}
 	return moved

@@ -115,8 +115,8 @@ func (l *lowRank) pairFloats() int    { return max(l.r, 1) }
 // grouping makes long blocks: each reads the factors of many components.
 func (l *lowRank) grouping() (blocks int, byComponent bool) { return 1, false }
 
-// firstOfAll asks for moderate weights, centres and factors: 0 times what is infinite is NaN on the dense route. With
-// factors that are not finite no offset is.
+// firstOfAll asks for moderate weights, centres and factors: 0 times what is infinite is NaN on the dense route. If a
+// factor is not finite, neither is its offset.
 func (l *lowRank) firstOfAll(e *engine.Engine) bool {
 	moderate := l.s < 0 && upperNorm(e.Caller(), l.offset) < hugeSize
 	for _, list := range [][]float32{l.w, l.centres} {

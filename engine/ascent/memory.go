@@ -5,7 +5,7 @@ import "dpnbench/engine"
 // The uses of scratch memory of a worker.
 const (
 	slotLeft       = iota // a packed left operand
-	slotRight             // a packed right operand, or rows from the origin on
+	slotRight             // a packed right operand, or rows less the origin
 	slotPanel             // panels of C
 	slotDelta             // D_i of a block of rows
 	slotG                 // G_i of a block of rows, for all i

@@ -20,9 +20,10 @@ type Mixture struct {
 	Mu   []float32 // K x D
 	C    []float32 // K, the log weights
 
-	// Origin, of precisions of low rank, is where X - mu_i = (X - o) - (mu_i - o) is split: D numbers that many
-	// elements of X are equal to, such as the background of images, or nil for 0. Results differ by roundings.
-	// SetLowRank reads and keeps it: it must not change before the next call.
+	// Origin, of precisions of low rank, is a finite point o (D numbers), or nil for 0: F_i multiplies X - o and
+	// mu_i - o. Where S is below 0, a first step by the sparse route costs less if rows share numbers with o, such
+	// as the background of images; other steps pay for a subtraction. Results differ by roundings. SetLowRank keeps
+	// it, and panics if it has another length; it must not change before the next SetLowRank.
 	Origin []float32
 
 	// Route says which components an ascent computes. It changes no bit.

@@ -50,7 +50,7 @@ type Work struct {
 	Active    []atomic.Int64 // pairs whose responsibility is not 0
 	Evaluated []atomic.Int64 // pairs whose q_i was computed
 	Bounds    []atomic.Int64 // bounds by support
-	LeftOut   atomic.Int64   // multiply-adds of the first step that an Origin saved
+	LeftOut   atomic.Int64   // multiply-adds of a first step with all components that were 0; depends on the tier
 
 	// FactorFlop counts the operations of the products that dA_i, or dP_i and dA_i, took in the
 	// backward pass of the ascent; 0 before one, and for precisions of low rank.

@@ -12,21 +12,21 @@ import (
 // rankArg is the rank of P_i - diag(w_i). Ranks above d become d.
 var rankArg = arg{name: "r", usual: 2, max: 64, sweep: []int{0, 1, 2, 3, 8, 15, 16, 17}, quickSweep: []int{0, 1, 8}}
 
-// factorArg chooses S from factors. With the last one the potential has an origin, too.
+// sArg chooses S from sValues. With the last one the potential has an origin, too.
 var (
-	factorArg = arg{name: "s", max: len(factors) - 1, sweep: []int{0, 1, 2}, quickSweep: []int{0, 1, 2}}
-	factors   = []float32{1, -1, -0.7}
+	sArg    = arg{name: "s", max: len(sValues) - 1, sweep: []int{0, 1, 2}, quickSweep: []int{0, 1, 2}}
+	sValues = []float32{1, -1, -0.7}
 )
 
 var (
 	lowRankKernel = definition{
-		args: []arg{size("rows", 7), one(size("k", 3)), one(size("d", 17)), rankArg, factorArg,
+		args: []arg{size("rows", 7), one(size("k", 3)), one(size("d", 17)), rankArg, sArg,
 			stepsArg(3, 0, 1, 2, 10), layoutArg("lx"), offsetArg, seedArg},
 		more: lowRanks,
 		make: lowRankAscend,
 	}
 	lowRankBackwardKernel = definition{
-		args: []arg{size("rows", 5), one(size("k", 3)), one(size("d", 9)), rankArg, factorArg,
+		args: []arg{size("rows", 5), one(size("k", 3)), one(size("d", 9)), rankArg, sArg,
 			stepsArg(2, 0, 1, 2, 7), layoutArg("lv"), offsetArg, seedArg},
 		more: lowRanks,
 		make: lowRankBackward,
@@ -56,7 +56,7 @@ type lowRankCase struct {
 func newLowRankCase(cs Case, mem *memory, r *num.Rand) *lowRankCase {
 	k, d, off, normal := cs.get("k"), cs.get("d"), cs.get("offset"), filler(r, normalData)
 	l := &lowRankCase{mixtureCase: &mixtureCase{k: k, d: d, sparse: cs.onSparse(), alpha: 0.25, mem: mem},
-		r: min(cs.get("r"), d), s: factors[cs.get("s")]}
+		r: min(cs.get("r"), d), s: sValues[cs.get("s")]}
 	l.mu = mem.input(1, k*d, rowMajor, off, cs.centres(normal))
 	l.c = mem.input(1, k, rowMajor, off, func() float32 { return 0.5 * normal() })
 	l.w = mem.input(1, k*d, rowMajor, off, func() float32 {
@@ -70,7 +70,7 @@ func newLowRankCase(cs Case, mem *memory, r *num.Rand) *lowRankCase {
 	l.oracle = newOracle(l.mixtureCase)
 	l.low = &reference.LowRank{S: float64(l.s),
 		W: reference.FromFloat32(vector(l.w), k, d, d, 1), F: reference.FromFloat32(vector(l.f), k*l.r, d, d, 1)}
-	if cs.get("s") == len(factors)-1 {
+	if cs.get("s") == len(sValues)-1 {
 		o := mem.input(1, d, rowMajor, off, normal)
 		l.o, l.low.Origin = vector(o), general(o).Data
 	}

@@ -63,7 +63,7 @@ func (b *lowRankBackward) weight(i, j int) number { return exactly(b.l.W.Data[i*
 
 func (b *lowRankBackward) factor(row, j int) number { return exactly(b.l.F.Data[row*b.l.F.Stride+j]) }
 
-// signed is the factor times the sign of the factors.
+// signed is the factor times S.
 func (b *lowRankBackward) signed(row, j int) number {
 	return exactly(b.l.S * b.l.F.Data[row*b.l.F.Stride+j])
 }
