@@ -20,7 +20,7 @@ func (w *Worker) MatMulNonzero(c, a, b Matrix) (left int) {
 	kern, arena, inner := w.e.kern, &w.e.scratch[w.index], a.Cols
 	nr, panels := kern.nr, kern.panels(b.Rows)
 	if inner*max(nr, a.CS) > math.MaxInt32 {
-		panic(fmt.Sprintf("engine: Worker.MatMulNonzero: %d inner indices, column stride %d: expected less", inner, a.CS))
+		panic(fmt.Sprintf("engine: Worker.MatMulNonzero: inner size %d, column stride %d, expected less", inner, a.CS))
 	}
 	data := arena.floats(slotB, panels*inner*nr)
 	panel := func(p int) []float32 { return data[p*inner*nr : (p+1)*inner*nr] }
