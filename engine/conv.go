@@ -113,7 +113,7 @@ func (w *Worker) MatMulAt(c, a Matrix, b []float32, at []int32, acc bool) {
 // panelsAt computes c: whole panels, or a part of one.
 func (e *Engine) panelsAt(arena *arena, c, a *Matrix, steps []int32, b *rowsAt, acc bool) {
 	nr, m, n := e.kern.nr, c.Rows, c.Cols
-	if b.last+nr > len(b.data) { // a tile reads nr columns, which would leave b
+	if b.last+nr > len(b.data) { // a tile reads nr columns, which would leave b; never of MatMulNonzero
 		rows := arena.floats(slotB, len(b.at)*nr)
 		clear(rows)
 		for p, o := range b.at {

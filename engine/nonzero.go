@@ -45,7 +45,7 @@ func (w *Worker) MatMulNonzero(c, a, b Matrix) (left int) {
 	}
 	arena.at, arena.steps, arena.ends = at, steps, ends
 	together := max(kern.mc*kern.kc/max(inner, 1), kern.mr) // rows of A, which stay in the second-level cache
-	most := max(FirstLevelCache()/8/nr, 1)                  // rows of a panel, half of the first level
+	most := max(FirstLevelCache()/8/nr, 1)                  // rows of a panel: half of the first-level cache
 	for i0 := 0; i0 < a.Rows; i0 += together {
 		i1, from := min(i0+together, a.Rows), 0
 		for p, end := range ends {

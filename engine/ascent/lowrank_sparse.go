@@ -177,8 +177,8 @@ func (l *lowRank) takeFirstStep(worker *engine.Worker, j *sparseJob, r0, r1 int)
 	j.move(worker, work, 0, x)
 }
 
-// quadFormsOnce is quadForms without the packed factors: it packs the rows of x, which are fewer, without what is
-// that of the origin in many of them, such as the background of images.
+// quadFormsOnce is quadForms without the packed factors: it packs the rows of x, which are fewer, and leaves out
+// features in which all rows of a panel equal the origin, such as the background of images.
 func (l *lowRank) quadFormsOnce(worker *engine.Worker, z engine.Matrix, q []float32, qs int, x engine.Matrix) {
 	zT := worker.ScratchRows(slotG, z.Cols, z.Rows, z.Rows)
 	for i := range l.offset {
