@@ -65,24 +65,41 @@ func (p *input) cost(each float64) float64 {
 	return each * float64(p.x.Rows*p.x.Cols)
 }
 
-// prefetched rows later an image is read that is prefetched now: long enough for it to arrive from memory, because
-// images at random places are in no cache.
-const prefetched = 3
+// prefetchBytes of samples are prefetched at a time. At random places they are in no cache, and often nor are the
+// tables of their pages. Only prefetches that follow one another wait for those together.
+const prefetchBytes = 12 << 10
+
+// prefetch loads the samples that come from row b on, in the order of at, into the cache. It is called for every row.
+func (p *input) prefetch(lo, b, hi int) {
+	size := p.x.Cols
+	if !p.set.IsImage() {
+		size *= 4
+	}
+	together := max(prefetchBytes/size, 1)
+	if (b-lo)%together != 0 {
+		return
+	}
+	for _, i := range p.at[b:min(b+together, hi)] {
+		if p.set.IsImage() {
+			engine.Prefetch(p.set.Image(int(i)))
+		} else {
+			engine.Prefetch(p.set.Vector(int(i)))
+		}
+	}
+}
 
 func (p *input) rows(w *engine.Worker, lo, hi int) {
 	for b := lo; b < hi; b++ {
 		i := b
 		if p.at != nil {
 			i = int(p.at[b])
+			p.prefetch(lo, b, hi)
 		}
 		row := p.x.Row(b)
 		if !p.set.IsImage() {
 			copy(row, p.set.Vector(i))
 			p.norm.Apply(row)
 			continue
-		}
-		if next := b + prefetched; p.at != nil && next < hi {
-			engine.Prefetch(p.set.Image(int(p.at[next])))
 		}
 		image := p.set.Image(i)
 		plane := len(image) / len(p.tables)
@@ -98,14 +115,15 @@ func (p *input) rows(w *engine.Worker, lo, hi int) {
 // lookUp sets dst to what becomes of the levels. It loads eight of them at a time, which takes less than half as long
 // as one by one.
 func lookUp(dst []float32, levels []byte, table *[256]float32) {
-	for len(levels) >= 8 && len(dst) >= 8 {
-		v, to := binary.LittleEndian.Uint64(levels), (*[8]float32)(dst)
+	dst = dst[:len(levels)]
+	j := 0
+	for ; j+8 <= len(levels); j += 8 {
+		v, to := binary.LittleEndian.Uint64(levels[j:j+8]), (*[8]float32)(dst[j:j+8])
 		to[0], to[1], to[2], to[3] = table[byte(v)], table[byte(v>>8)], table[byte(v>>16)], table[byte(v>>24)]
 		to[4], to[5], to[6], to[7] = table[byte(v>>32)], table[byte(v>>40)], table[byte(v>>48)], table[byte(v>>56)]
-		levels, dst = levels[8:], dst[8:]
 	}
-	for j, v := range levels {
-		dst[j] = table[v]
+	for ; j < len(levels); j++ {
+		dst[j] = table[levels[j]]
 	}
 }
 
