@@ -29,10 +29,9 @@
 //	R15, AX              address that is prefetched, and its step
 //	DI, R13              row of C, and bytes from row to row
 //
-// A is read in one of three ways. GEMM_STEPr: any strides, R8, SI and DX are rows 0, 5 and 10, R10 is
-// bytes from row to row, R9 three times that, R11 bytes from p to p+1. GEMM_COLUMNr: rows contiguous
-// (ars = 1), R8 is row 0. GEMM_DENSEr: p contiguous in A and B, R8, SI, DX, R11, R12, R13 and DI are
-// rows 0, 2, ..., 12. Each is one inner index for r rows.
+// A is read in one of two ways. GEMM_STEPr: any strides, R8, SI and DX are rows 0, 5 and 10, R10 is
+// bytes from row to row, R9 three times that, R11 bytes from p to p+1. GEMM_DENSEr: p contiguous in A and
+// B, R8, SI, DX, R11, R12, R13 and DI are rows 0, 2, ..., 12. Each is one inner index for r rows.
 
 // GEMM_ROW is one row of the tile at one inner index.
 #define GEMM_ROW(a, t, c0, c1) \
@@ -41,7 +40,8 @@
 	VFMADD231PS  Z1, t, c1   // C[i][16:32] += A[i][p] * B[p][16:32]
 
 #define GEMM_STEP1 \
-	GEMM_LOADB \
+	VMOVUPS (BX), Z0   \
+	VMOVUPS 64(BX), Z1 \
 	GEMM_ROW((R8), Z2, Z4, Z5)
 
 #define GEMM_STEP2 GEMM_STEP1; GEMM_ROW((R8)(R10*1), Z3, Z6, Z7)
@@ -65,51 +65,16 @@
 	ADDQ R11, DX \
 	ADDQ R12, BX
 
-// GEMM_ROWBCST is GEMM_ROW with the broadcast inside the multiply-adds: one instruction less and one
-// load more. Without an index register it is not split in two. A few rows use it, because the number
-// of instructions decides where another thread shares the core; more of them would be slower where
-// all rows of A begin at the same place of a cache line.
-#define GEMM_ROWBCST(a, c0, c1) \
-	VFMADD231PS.BCST a, Z0, c0 \
-	VFMADD231PS.BCST a, Z1, c1
-
-// GEMM_LOADB loads B[p] at BX.
-#define GEMM_LOADB \
-	VMOVUPS (BX), Z0 \
-	VMOVUPS 64(BX), Z1
-
-#define GEMM_COLUMN1 \
-	GEMM_LOADB \
-	GEMM_ROW((R8), Z2, Z4, Z5)
-
-#define GEMM_COLUMN2 GEMM_COLUMN1; GEMM_ROW(4(R8), Z3, Z6, Z7)
-#define GEMM_COLUMN3 GEMM_COLUMN2; GEMM_ROWBCST(8(R8), Z8, Z9)
-#define GEMM_COLUMN4 GEMM_COLUMN3; GEMM_ROW(12(R8), Z2, Z10, Z11)
-#define GEMM_COLUMN5 GEMM_COLUMN4; GEMM_ROW(16(R8), Z3, Z12, Z13)
-#define GEMM_COLUMN6 GEMM_COLUMN5; GEMM_ROW(20(R8), Z2, Z14, Z15)
-#define GEMM_COLUMN7 GEMM_COLUMN6; GEMM_ROWBCST(24(R8), Z16, Z17)
-#define GEMM_COLUMN8 GEMM_COLUMN7; GEMM_ROW(28(R8), Z3, Z18, Z19)
-#define GEMM_COLUMN9 GEMM_COLUMN8; GEMM_ROW(32(R8), Z2, Z20, Z21)
-#define GEMM_COLUMN10 GEMM_COLUMN9; GEMM_ROW(36(R8), Z3, Z22, Z23)
-#define GEMM_COLUMN11 GEMM_COLUMN10; GEMM_ROWBCST(40(R8), Z24, Z25)
-#define GEMM_COLUMN12 GEMM_COLUMN11; GEMM_ROW(44(R8), Z2, Z26, Z27)
-#define GEMM_COLUMN13 GEMM_COLUMN12; GEMM_ROW(48(R8), Z3, Z28, Z29)
-#define GEMM_COLUMN14 GEMM_COLUMN13; GEMM_ROW(52(R8), Z2, Z30, Z31)
-
-#define GEMM_NEXTCOLUMN \
-	ADDQ R11, R8 \
-	ADDQ R12, BX
-
 // GEMM_LOOP runs step over all inner indices, two at a time, then the odd one, and goes on at the label
 // store of the function.
-#define GEMM_LOOP(step, next, two, twotest, odd) \
+#define GEMM_LOOP(step, two, twotest, odd) \
 	JMP   twotest \
 two: \
 	GEMM_FETCH    \
 	step          \
-	next          \
+	GEMM_NEXT     \
 	step          \
-	next          \
+	GEMM_NEXT     \
 twotest: \
 	SUBQ  $2, CX  \
 	JGE   two     \
@@ -118,6 +83,14 @@ twotest: \
 	step          \
 odd: \
 	JMP   store
+
+// GEMM_ROWBCST is GEMM_ROW with the broadcast inside the multiply-adds: one instruction less and one
+// load more. Without an index register it is not split in two. A few rows use it, because the number
+// of instructions decides where another thread shares the core; more of them would be slower where
+// all rows of A begin at the same place of a cache line.
+#define GEMM_ROWBCST(a, c0, c1) \
+	VFMADD231PS.BCST a, Z0, c0 \
+	VFMADD231PS.BCST a, Z1, c1
 
 #define GEMM_DENSE1(n) \
 	VMOVUPS (128*n)(BX), Z0    \
@@ -309,8 +282,6 @@ line:
 start:
 	MOVQ AX, DI              // rows
 	MOVQ GEMM_ARG_STEP, AX
-	CMPQ R10, $4
-	JEQ  columns
 	CMPQ R11, $4
 	JNE  strided
 	CMPQ R12, $128
@@ -319,20 +290,20 @@ strided:
 	LEAQ (SI)(R10*4), DX
 	ADDQ R10, DX
 	GEMM_BYROWS(DI, rows2, rows3, rows4, rows5, rows6, rows7, rows8, rows9, rows10, rows11, rows12, rows13, rows14)
-	GEMM_LOOP(GEMM_STEP1, GEMM_NEXT, two1, twotest1, odd1)
-rows2:	GEMM_LOOP(GEMM_STEP2, GEMM_NEXT, two2, twotest2, odd2)
-rows3:	GEMM_LOOP(GEMM_STEP3, GEMM_NEXT, two3, twotest3, odd3)
-rows4:	GEMM_LOOP(GEMM_STEP4, GEMM_NEXT, two4, twotest4, odd4)
-rows5:	GEMM_LOOP(GEMM_STEP5, GEMM_NEXT, two5, twotest5, odd5)
-rows6:	GEMM_LOOP(GEMM_STEP6, GEMM_NEXT, two6, twotest6, odd6)
-rows7:	GEMM_LOOP(GEMM_STEP7, GEMM_NEXT, two7, twotest7, odd7)
-rows8:	GEMM_LOOP(GEMM_STEP8, GEMM_NEXT, two8, twotest8, odd8)
-rows9:	GEMM_LOOP(GEMM_STEP9, GEMM_NEXT, two9, twotest9, odd9)
-rows10:	GEMM_LOOP(GEMM_STEP10, GEMM_NEXT, two10, twotest10, odd10)
-rows11:	GEMM_LOOP(GEMM_STEP11, GEMM_NEXT, two11, twotest11, odd11)
-rows12:	GEMM_LOOP(GEMM_STEP12, GEMM_NEXT, two12, twotest12, odd12)
-rows13:	GEMM_LOOP(GEMM_STEP13, GEMM_NEXT, two13, twotest13, odd13)
-rows14:	GEMM_LOOP(GEMM_STEP14, GEMM_NEXT, two14, twotest14, odd14)
+	GEMM_LOOP(GEMM_STEP1, two1, twotest1, odd1)
+rows2:	GEMM_LOOP(GEMM_STEP2, two2, twotest2, odd2)
+rows3:	GEMM_LOOP(GEMM_STEP3, two3, twotest3, odd3)
+rows4:	GEMM_LOOP(GEMM_STEP4, two4, twotest4, odd4)
+rows5:	GEMM_LOOP(GEMM_STEP5, two5, twotest5, odd5)
+rows6:	GEMM_LOOP(GEMM_STEP6, two6, twotest6, odd6)
+rows7:	GEMM_LOOP(GEMM_STEP7, two7, twotest7, odd7)
+rows8:	GEMM_LOOP(GEMM_STEP8, two8, twotest8, odd8)
+rows9:	GEMM_LOOP(GEMM_STEP9, two9, twotest9, odd9)
+rows10:	GEMM_LOOP(GEMM_STEP10, two10, twotest10, odd10)
+rows11:	GEMM_LOOP(GEMM_STEP11, two11, twotest11, odd11)
+rows12:	GEMM_LOOP(GEMM_STEP12, two12, twotest12, odd12)
+rows13:	GEMM_LOOP(GEMM_STEP13, two13, twotest13, odd13)
+rows14:	GEMM_LOOP(GEMM_STEP14, two14, twotest14, odd14)
 dense:
 	MOVQ DI, held-40(SP)
 	MOVQ DI, R9
@@ -395,25 +366,6 @@ densedone:
 	MOVL $128, R12
 	MOVQ GEMM_ARG_CRS, R13
 	SHLQ $2, R13
-	JMP  store
-
-columns:
-	GEMM_BYROWS(DI, col2, col3, col4, col5, col6, col7, col8, col9, col10, col11, col12, col13, col14)
-	GEMM_LOOP(GEMM_COLUMN1, GEMM_NEXTCOLUMN, pair1, pairtest1, single1)
-col2:	GEMM_LOOP(GEMM_COLUMN2, GEMM_NEXTCOLUMN, pair2, pairtest2, single2)
-col3:	GEMM_LOOP(GEMM_COLUMN3, GEMM_NEXTCOLUMN, pair3, pairtest3, single3)
-col4:	GEMM_LOOP(GEMM_COLUMN4, GEMM_NEXTCOLUMN, pair4, pairtest4, single4)
-col5:	GEMM_LOOP(GEMM_COLUMN5, GEMM_NEXTCOLUMN, pair5, pairtest5, single5)
-col6:	GEMM_LOOP(GEMM_COLUMN6, GEMM_NEXTCOLUMN, pair6, pairtest6, single6)
-col7:	GEMM_LOOP(GEMM_COLUMN7, GEMM_NEXTCOLUMN, pair7, pairtest7, single7)
-col8:	GEMM_LOOP(GEMM_COLUMN8, GEMM_NEXTCOLUMN, pair8, pairtest8, single8)
-col9:	GEMM_LOOP(GEMM_COLUMN9, GEMM_NEXTCOLUMN, pair9, pairtest9, single9)
-col10:	GEMM_LOOP(GEMM_COLUMN10, GEMM_NEXTCOLUMN, pair10, pairtest10, single10)
-col11:	GEMM_LOOP(GEMM_COLUMN11, GEMM_NEXTCOLUMN, pair11, pairtest11, single11)
-col12:	GEMM_LOOP(GEMM_COLUMN12, GEMM_NEXTCOLUMN, pair12, pairtest12, single12)
-col13:	GEMM_LOOP(GEMM_COLUMN13, GEMM_NEXTCOLUMN, pair13, pairtest13, single13)
-col14:	GEMM_LOOP(GEMM_COLUMN14, GEMM_NEXTCOLUMN, pair14, pairtest14, single14)
-
 store:
 	MOVQ DI, CX
 	MOVQ cHere-16(SP), DI
@@ -536,20 +488,20 @@ start:
 	MOVQ AX, DI              // rows
 	MOVQ GEMM_ARG_STEP, AX
 	GEMM_BYROWS(DI, rows2, rows3, rows4, rows5, rows6, rows7, rows8, rows9, rows10, rows11, rows12, rows13, rows14)
-	GEMM_LOOP(GEMM_NARROW1, GEMM_NEXT, two1, twotest1, odd1)
-rows2:	GEMM_LOOP(GEMM_NARROW2, GEMM_NEXT, two2, twotest2, odd2)
-rows3:	GEMM_LOOP(GEMM_NARROW3, GEMM_NEXT, two3, twotest3, odd3)
-rows4:	GEMM_LOOP(GEMM_NARROW4, GEMM_NEXT, two4, twotest4, odd4)
-rows5:	GEMM_LOOP(GEMM_NARROW5, GEMM_NEXT, two5, twotest5, odd5)
-rows6:	GEMM_LOOP(GEMM_NARROW6, GEMM_NEXT, two6, twotest6, odd6)
-rows7:	GEMM_LOOP(GEMM_NARROW7, GEMM_NEXT, two7, twotest7, odd7)
-rows8:	GEMM_LOOP(GEMM_NARROW8, GEMM_NEXT, two8, twotest8, odd8)
-rows9:	GEMM_LOOP(GEMM_NARROW9, GEMM_NEXT, two9, twotest9, odd9)
-rows10:	GEMM_LOOP(GEMM_NARROW10, GEMM_NEXT, two10, twotest10, odd10)
-rows11:	GEMM_LOOP(GEMM_NARROW11, GEMM_NEXT, two11, twotest11, odd11)
-rows12:	GEMM_LOOP(GEMM_NARROW12, GEMM_NEXT, two12, twotest12, odd12)
-rows13:	GEMM_LOOP(GEMM_NARROW13, GEMM_NEXT, two13, twotest13, odd13)
-rows14:	GEMM_LOOP(GEMM_NARROW14, GEMM_NEXT, two14, twotest14, odd14)
+	GEMM_LOOP(GEMM_NARROW1, two1, twotest1, odd1)
+rows2:	GEMM_LOOP(GEMM_NARROW2, two2, twotest2, odd2)
+rows3:	GEMM_LOOP(GEMM_NARROW3, two3, twotest3, odd3)
+rows4:	GEMM_LOOP(GEMM_NARROW4, two4, twotest4, odd4)
+rows5:	GEMM_LOOP(GEMM_NARROW5, two5, twotest5, odd5)
+rows6:	GEMM_LOOP(GEMM_NARROW6, two6, twotest6, odd6)
+rows7:	GEMM_LOOP(GEMM_NARROW7, two7, twotest7, odd7)
+rows8:	GEMM_LOOP(GEMM_NARROW8, two8, twotest8, odd8)
+rows9:	GEMM_LOOP(GEMM_NARROW9, two9, twotest9, odd9)
+rows10:	GEMM_LOOP(GEMM_NARROW10, two10, twotest10, odd10)
+rows11:	GEMM_LOOP(GEMM_NARROW11, two11, twotest11, odd11)
+rows12:	GEMM_LOOP(GEMM_NARROW12, two12, twotest12, odd12)
+rows13:	GEMM_LOOP(GEMM_NARROW13, two13, twotest13, odd13)
+rows14:	GEMM_LOOP(GEMM_NARROW14, two14, twotest14, odd14)
 
 store:
 	MOVQ DI, CX
