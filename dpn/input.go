@@ -65,11 +65,12 @@ func (p *input) cost(each float64) float64 {
 	return each * float64(p.x.Rows*p.x.Cols)
 }
 
-// prefetchBytes of samples are prefetched at a time. At random places they are in no cache, and often nor are the
-// tables of their pages. Only prefetches that follow one another wait for those together.
+// prefetchBytes of samples are prefetched at a time. At random places samples are in no cache, and often their page
+// tables are not either. Prefetches one after another wait for these at the same time, not in turn.
 const prefetchBytes = 12 << 10
 
-// prefetch loads the samples that come from row b on, in the order of at, into the cache. It is called for every row.
+// prefetch is called for every row b of [lo, hi). At the first row of each group it loads the samples of the group into
+// the cache. A sample that is more than half of prefetchBytes is a group, loaded right before it is read.
 func (p *input) prefetch(lo, b, hi int) {
 	size := p.x.Cols
 	if !p.set.IsImage() {

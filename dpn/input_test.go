@@ -69,6 +69,42 @@ func TestPreprocessedInput(t *testing.T) {
 	}
 }
 
+// TestInputOrder checks the samples that come in, in any order, of images and vectors of which many, two, one or not one
+// fit into what is prefetched at a time.
+func TestInputOrder(t *testing.T) {
+	const n = 40
+	e := newEngine(t, engine.WithThreads(2), engine.WithEagerThreads())
+	for _, shape := range []dataset.Shape{
+		dataset.Grey(3, 3), dataset.Grey(28, 28), dataset.RGB(44, 44), dataset.RGB(50, 50), dataset.RGB(66, 66),
+		dataset.Vector(1), dataset.Vector(1500), dataset.Vector(2000), dataset.Vector(4000),
+	} {
+		set := &dataset.Set{Shape: shape}
+		for i := range n * shape.Len() {
+			if v := byte(i * i >> 3); shape.IsImage() {
+				set.Pixels = append(set.Pixels, v)
+			} else {
+				set.Values = append(set.Values, float32(v))
+			}
+		}
+		norm := dataset.Uniform(0.25, 0.5)
+		in := (&Model{Shape: shape, Norm: norm}).Input(set)
+		var at []int32
+		for i := range 3 * n {
+			at = append(at, int32(7*i%n))
+		}
+		x, want := engine.NewMatrix(len(at), shape.Len()), engine.NewMatrix(len(at), shape.Len())
+		in(e, x, at)
+		set.Floats(want.Data, at)
+		for b := range at {
+			norm.Apply(want.Row(b))
+		}
+		if !slices.Equal(x.Data, want.Data) {
+			t.Errorf("samples of %v differ", shape)
+		}
+		in(e, x.SliceRows(0, 0), nil)
+	}
+}
+
 // TestPreprocessingTrains checks that noise comes before preprocessing in training, that a model is read back with its
 // preprocessing, and that it sees shifted and negative images as they were.
 func TestPreprocessingTrains(t *testing.T) {
