@@ -69,7 +69,7 @@ func TestPreprocessedInput(t *testing.T) {
 	}
 }
 
-// TestInputOrder checks the samples that come in, in any order, of images and vectors of which many, two, one or not one
+// TestInputOrder checks the samples that come in, in any order: images and vectors of which many, two, one or not one
 // fit into what is prefetched at a time.
 func TestInputOrder(t *testing.T) {
 	const n = 40
