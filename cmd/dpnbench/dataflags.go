@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -136,13 +137,15 @@ func (d *dataFlags) settle(flags *pflag.FlagSet, c *dpn.Config) {
 }
 
 // openData opens the samples that the settings name, the training samples only with train. For a model, unless it is
-// nil, labels are numbered by its classes, and the samples are like its own; a table may lack the columns to drop if
-// they are ownDrop, those of the model.
-func openData(ctx context.Context, c dpn.Config, train bool, m *dpn.Model, ownDrop string) (*dataset.Data, error) {
+// nil, labels are numbered by its classes, and the samples are like its own; a table may lack the columns to drop, and
+// other data that of the labels, unless flags name them.
+func openData(ctx context.Context, c dpn.Config, train bool, m *dpn.Model, flags *pflag.FlagSet) (*dataset.Data,
+	error) {
 	opt := source.Options{TrainSize: c.TrainSize, TestSize: c.TestSize, Seed: c.DataSeed, TestOnly: !train,
 		Memory: sysinfo.AvailableMemory()}
 	likeModel(&opt, m)
-	opt.DropIfThere = m != nil && c.Drop == ownDrop
+	opt.DropIfThere = m != nil && !flags.Changed("drop")
+	opt.LabelIfThere = m != nil && flags.Changed("data") && !flags.Changed("label")
 	if err := addReading(&opt, c); err != nil {
 		return nil, err
 	}
@@ -195,13 +198,14 @@ func likeModel(opt *source.Options, m *dpn.Model) {
 	}
 }
 
-// likeSamples returns how samples are read for a model, without the columns drop of a table.
-func likeSamples(m *dpn.Model, drop string) (source.Options, error) {
-	opt := source.Options{Seed: m.Config.DataSeed, Memory: sysinfo.AvailableMemory()}
-	opt.DropIfThere = drop == m.Config.Drop
+// likeSamples returns how samples are read for a model, with the label and without the columns drop of a table; empty:
+// those of the model, which the table may lack.
+func likeSamples(m *dpn.Model, label, drop string) (source.Options, error) {
+	opt := source.Options{Seed: m.Config.DataSeed, Memory: sysinfo.AvailableMemory(),
+		Label: cmp.Or(label, m.Config.Label), LabelIfThere: label == "", DropIfThere: drop == ""}
 	likeModel(&opt, m)
 	var err error
-	if opt.Drop, err = source.Columns(drop); err != nil {
+	if opt.Drop, err = source.Columns(cmp.Or(drop, m.Config.Drop)); err != nil {
 		return opt, fmt.Errorf("--drop %w", err)
 	}
 	return opt, nil
@@ -289,10 +293,13 @@ func (a *app) openModelData(ctx context.Context, m *dpn.Model, path string, d *d
 			"one that was trained with --val-data", d.valData, path)
 	}
 	d.settle(flags, &m.Config)
+	if !flags.Changed("label") { // that of other data, too, if they have it
+		m.Config.Label = trained.Label
+	}
 	c := m.Config
 	c.Data = nearModel(c.Data, m.DataFolder(), flags)
 	a.dataPhase(c.Data)
-	if data, err = openData(ctx, c, train, m, trained.Drop); err != nil {
+	if data, err = openData(ctx, c, train, m, flags); err != nil {
 		if errors.As(err, new(*source.NoTestError)) && flags.Lookup("test-share") != nil {
 			err = fmt.Errorf("%w, expected some to evaluate on (%s)", err, takeTest)
 		}

@@ -106,7 +106,7 @@ func (v *dataView) convert(ctx context.Context, spec string) error {
 		return fmt.Errorf("%s: expected the name of an NPZ file, such as data.npz", strings.TrimSpace("--out "+v.out))
 	}
 	files := v.files()
-	files.Input("of "+spec, source.InputFiles(spec)...)
+	inputData(files, "of "+spec, spec)
 	files.Output("--out", v.out)
 	if err := files.Check(); err != nil {
 		return err
@@ -241,7 +241,7 @@ const mostLines = 100
 
 func (v *dataView) info(ctx context.Context, spec string) error {
 	files := v.files()
-	files.Input("of "+spec, source.InputFiles(spec)...)
+	inputData(files, "of "+spec, spec)
 	if v.mosaic != "" {
 		if !strings.EqualFold(filepath.Ext(v.mosaic), ".png") {
 			return fmt.Errorf("--mosaic %s: expected the name of a PNG file", v.mosaic)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -181,15 +180,15 @@ func (p *predicting) check(m *dpn.Model) error {
 		if p.flag != "" {
 			from = "of " + p.flag + " " + spec
 		}
-		files.Input(from, source.InputFiles(spec)...)
+		inputData(files, from, spec)
 		if spec == source.Standard {
 			files.Standard("standard input", os.Stdin)
 		}
 	}
 	if len(p.data) == 0 || m.UnknownBelow == nil {
 		c := m.Config
-		files.Input("of the data "+c.Data, source.InputFiles(nearModel(c.Data, m.DataFolder(), &pflag.FlagSet{}))...)
-		files.Input("of the val-data "+c.ValData, source.InputFiles(c.ValData)...)
+		inputData(files, "of the data "+c.Data, nearModel(c.Data, m.DataFolder(), &pflag.FlagSet{}))
+		inputData(files, "of the val-data "+c.ValData, c.ValData)
 	}
 	files.Output("--out", p.out)
 	return files.Check()
@@ -209,11 +208,11 @@ func (p *predicting) samples(ctx context.Context, all dpn.Ensemble, in io.Reader
 		p.data = []string{data.Name}
 		return data.Test, nil, needTest(data)
 	}
-	opt, err := likeSamples(m, cmp.Or(p.drop, m.Config.Drop))
+	opt, err := likeSamples(m, p.label, p.drop)
 	if err != nil {
 		return nil, nil, err
 	}
-	opt.Format, opt.Label = p.format, p.label
+	opt.Format = p.format
 	data, names, err := source.OpenSamples(ctx, p.data, in, m.Shape, opt)
 	if err := p.samplesRead(ctx, p.flag, m, data, err); err != nil {
 		return nil, nil, err
@@ -267,7 +266,7 @@ func (p *predicting) threshold(ctx context.Context, e *engine.Engine, m *dpn.Mod
 	c := m.Config
 	c.Data = nearModel(c.Data, m.DataFolder(), &pflag.FlagSet{})
 	var val *dataset.Set
-	data, err := openData(ctx, c, true, m, c.Drop)
+	data, err := openData(ctx, c, true, m, &pflag.FlagSet{})
 	if err == nil {
 		if m.OtherImages(data) {
 			return why + fmt.Sprintf("%s has other samples than those that the model was trained on", c.Data), nil

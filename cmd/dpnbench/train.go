@@ -228,7 +228,7 @@ func (t *training) result(ctx context.Context, flags *pflag.FlagSet) (*trainResu
 		named.Data = nearModel(c.Data, t.dataNear, flags)
 	}
 	t.dataPhase(named.Data)
-	data, err := openData(ctx, named, true, nil, "")
+	data, err := openData(ctx, named, true, nil, &pflag.FlagSet{})
 	if err == nil {
 		t.noteData(data)
 		err = cmp.Or(needLabels(data), needClasses(data))

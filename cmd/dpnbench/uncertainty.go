@@ -223,7 +223,7 @@ func (o *otherSource) open(ctx context.Context, a *app, test *dataset.Set) error
 	if o.spec == m.Config.Data {
 		return own
 	}
-	opt, err := likeSamples(m, m.Config.Drop)
+	opt, err := likeSamples(m, "", "")
 	if err != nil {
 		return err
 	}

@@ -25,9 +25,9 @@ type columns struct {
 	numbers []string // names of columns that number the rows
 }
 
-// Columns splits a list of columns, such as id,"last, first",3.
+// Columns splits a list of columns, such as id,"last, first",3. "none" are none.
 func Columns(list string) ([]string, error) {
-	if list == "" {
+	if list == "" || list == noColumns {
 		return nil, nil
 	}
 	r := csv.NewReader(strings.NewReader(list))
@@ -62,15 +62,49 @@ func (c *columns) skip(first []string) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !named {
+		if err := c.dropIfThere(first); err != nil {
+			return nil, err
+		}
+	}
+	if c.opt.LabelIfThere && !c.hasLabel(first, named) {
+		c.opt.Label = ""
+	}
 	if named {
 		return c.skipOthers(first)
 	}
-	d := c.opt.Shape.Len()
-	if n := c.rest(first); c.opt.DropIfThere && n != d && n != d+1 {
-		c.dropped = nil
-	}
 	c.at, err = c.labels(first)
 	return c.dropped, err
+}
+
+// dropIfThere drops nothing after all if the columns to drop are those of another table, which this one, without
+// names, does not have by its width. A width that fits with and without them is an error.
+func (c *columns) dropIfThere(first []string) error {
+	if !c.opt.DropIfThere || len(c.dropped) == 0 {
+		return nil
+	}
+	all := columns{opt: c.opt}
+	with, without, d := all.rest(first), c.rest(first), c.opt.Shape.Len()
+	switch {
+	case without != d && without != d+1, with == d+1 && c.opt.givenLabel() && c.opt.Label != noLabel:
+		c.dropped = nil
+	case without == d && with == d+1 && !c.opt.givenLabel():
+		return fmt.Errorf("%d columns are the %d features of the model and either a label or what its training "+
+			"dropped: expected --drop %s or --drop %s", with, d, strings.Join(c.opt.Drop, ","), noColumns)
+	}
+	return nil
+}
+
+// hasLabel says whether the table has the column of labels that the table of a model had.
+func (c *columns) hasLabel(first []string, named bool) bool {
+	if named {
+		return slices.Contains(first, c.opt.Label) && !slices.Contains(c.opt.Features, c.opt.Label)
+	}
+	if _, usual := array.LabelColumn(first, c.drops); usual {
+		return false
+	}
+	at, err := array.ColumnNamed(c.opt.Label)(first)
+	return err == nil && !c.drops(at) && c.rest(first) == c.opt.Shape.Len()+1
 }
 
 // skipLabels is skip with the column of the labels, which may hold anything.
@@ -233,7 +267,7 @@ const dropHint = "--drop COLUMN leaves one out"
 
 // labelHint says what to do if the column of the labels was guessed, and is another one.
 func labelHint(opt Options) string {
-	if opt.Label != "" {
+	if opt.givenLabel() {
 		return ""
 	}
 	return "--label COLUMN if another one holds the labels"

@@ -16,6 +16,8 @@ func TestColumns(t *testing.T) {
 	spectrum := Options{Classes: model.Classes, Features: []string{"1100.5", "1102.5"}, Shape: dataset.Vector(2)}
 	drop := func(opt Options, columns ...string) Options { opt.Drop = columns; return opt }
 	ifThere := func(opt Options) Options { opt.DropIfThere = true; return opt }
+	numbered := Options{Classes: []string{"7", "8"}, Shape: model.Shape}
+	own := func(opt Options, column string) Options { opt.Label, opt.LabelIfThere = column, true; return opt }
 	label := func(opt Options, column string) Options { opt.Label = column; return opt }
 	for _, c := range []struct {
 		name, text string
@@ -77,6 +79,24 @@ func TestColumns(t *testing.T) {
 		{"no header", "1,2,u\n3,4,v\n", model, "[] [1 2 3 4] [0 1]", "", ""},
 		{"no header, dropped", "x,1,2,u\ny,3,4,v\n", drop(plain, "1"), "[] [1 2 3 4] [0 1]", "", ""},
 		{"no header, no labels, dropped", "x,1,2\ny,3,4\n", drop(plain, "1"), "[] [1 2 3 4] []", "", ""},
+		{"no header, the label of the model", "7,1,2\n8,3,4\n", own(numbered, "1"), "[] [1 2 3 4] [0 1]", "", ""},
+		{"no header, the label of the model, a dropped one", "9,7,1,2\n9,8,3,4\n", ifThere(drop(own(numbered, "2"), "1")),
+			"[] [1 2 3 4] [0 1]", "", ""},
+		{"no header, without the label of the model", "1,2\n3,4\n", own(numbered, "1"), "[] [1 2 3 4] []", "", ""},
+		{"no header, the name of a label", "1,2,7\n3,4,8\n", own(numbered, "k"), "[] [1 2 3 4] [0 1]", "", ""},
+		{"a usual label, not where that of the model was", "a,b,label\n1,2,7\n3,4,8\n", own(numbered, "1"),
+			"[a b] [1 2 3 4] [0 1]", "", ""},
+		{"the name of the label of the model", "x,a,m,b\n7,1,u,2\n8,3,v,4\n", own(model, "m"), "[a b] [1 2 3 4] [0 1]",
+			`left out: column "x"`, ""},
+		{"the label of the model is now a feature", "a,b,x\n1,2,u\n3,4,v\n", own(model, "b"), "[a b] [1 2 3 4] [0 1]",
+			"", ""},
+		{"no header, a label or the dropped one", "1,2,7\n3,4,8\n", ifThere(drop(numbered, "1")), "", "",
+			"3 columns are the 2 features of the model and either a label or what its training dropped: expected " +
+				"--drop 1 or --drop none"},
+		{"no header, a label and no dropped one", "1,2,7\n3,4,8\n", ifThere(drop(label(numbered, "3"), "1")),
+			"[] [1 2 3 4] [0 1]", "", ""},
+		{"no header, the dropped one and no label", "7,1,2\n8,3,4\n", ifThere(drop(label(numbered, noLabel), "1")),
+			"[] [1 2 3 4] []", "", ""},
 		{"names with fractions", "1102.5,1100.5\n2,1\n4,3\n", spectrum, "[1100.5 1102.5] [1 2 3 4] []", "", ""},
 		{"names with fractions, labels", "k,1102.5,1100.5\nu,2,1\nv,4,3\n", spectrum,
 			"[1100.5 1102.5] [1 2 3 4] [0 1]", "", ""},

@@ -105,12 +105,11 @@ func idxRoles(dir string, opt Options) (map[role]string, error) {
 	of := map[role]string{}
 	for _, i := range []int{1, 0, 3, 2} { // labels first, whose lack is noticed less easily
 		f := idxFiles[i]
-		if skip == f.split || f.split == trainSplit && first == testImages ||
-			f.split == testSplit && opt.TestShare > 0 {
+		if skip == f.split || f.split == trainSplit && first == testImages {
 			continue
 		}
 		path, err := findIDX(dir, f.name)
-		if errors.Is(err, fs.ErrNotExist) && opt.AnySplit {
+		if errors.Is(err, fs.ErrNotExist) && (opt.AnySplit || f.split == testSplit && opt.TestShare > 0) {
 			continue
 		}
 		if err != nil && f.split == testSplit && first != testImages {
@@ -120,6 +119,9 @@ func idxRoles(dir string, opt Options) (map[role]string, error) {
 			return nil, err
 		}
 		of[f.role] = path
+	}
+	if len(of) == 0 {
+		return nil, fmt.Errorf("folder %s: expected IDX files, with names like %s or train-images.idx", dir, trainImages)
 	}
 	return of, nil
 }

@@ -43,11 +43,15 @@ type Options struct {
 	// first of label, labels, class, target and y, or else the last.
 	Label string
 
+	// LabelIfThere says that Label is that of the table which a model was trained on. Another table may lack it.
+	// Without names of columns it counts only if there is one column more than the features of Shape.
+	LabelIfThere bool
+
 	// Drop are names or numbers, from 1, of columns of a table that are left out.
 	Drop []string
 
-	// DropIfThere says that a column of Drop that the table lacks is no error. Without names of columns none is
-	// dropped if the table has another width than Shape needs.
+	// DropIfThere says that Drop is that of the table which a model was trained on. Another table may lack its
+	// columns. Without names of columns none is dropped if the table has another width than Shape needs.
 	DropIfThere bool
 
 	// TestShare is the share of each class of the training samples that becomes the test samples; 1: all samples do.
@@ -94,6 +98,9 @@ func (o Options) check(most int) error {
 	}
 	return nil
 }
+
+// givenLabel says whether Label is one for this very table.
+func (o Options) givenLabel() bool { return o.Label != "" && !o.LabelIfThere }
 
 // wanted returns how many samples of a split are wanted, the first ones; 0: all, which TestShare needs, because the
 // sizes are those after its split.
@@ -236,7 +243,7 @@ func checkFor(spec string, opt Options) error {
 	for _, o := range []struct {
 		name string
 		set  bool
-	}{{"label", opt.Label != ""}, {"drop", len(opt.Drop) > 0 && !opt.DropIfThere}} {
+	}{{"label", opt.givenLabel()}, {"drop", len(opt.Drop) > 0 && !opt.DropIfThere}} {
 		if o.set && !isTables(spec, opt) {
 			return fmt.Errorf("--%s: %s has no columns, expected a table", o.name, spec)
 		}

@@ -209,7 +209,7 @@ func (r *parquetReader) columns(file *parquet.File) (parquetColumns, error) {
 		c.features = nil
 		r.p.note("column", append(features, texts...), "beside a column of images")
 		r.images = slices.Grow(r.images, 1)
-		if c.label >= 0 && r.opt.Label == "" && !array.NamesLabels(names[c.label]) &&
+		if c.label >= 0 && choice.opt.Label == "" && !array.NamesLabels(names[c.label]) &&
 			len(paths[c.label]) > 1 {
 			c.label = -1 // the last column, part of an image
 		}

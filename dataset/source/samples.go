@@ -104,7 +104,10 @@ func (o Options) like(ctx context.Context, shape dataset.Shape) Options {
 func OpenOther(ctx context.Context, spec string, shape dataset.Shape, opt Options) (d *dataset.Data, before string,
 	err error) {
 	opt = opt.like(ctx, shape)
-	opt.Label, opt.unlabelled = "", true
+	opt.unlabelled = true
+	if opt.givenLabel() {
+		opt.Label = ""
+	}
 	if spec == "digits" {
 		if d, before, err = drawnDigits(ctx, opt); err == nil {
 			d.Train.Labels, d.Test.Labels = nil, nil

@@ -15,8 +15,11 @@ import (
 	"dpnbench/internal/regular"
 )
 
-// noLabel is the setting for a table without labels.
-const noLabel = "none"
+// noLabel is the setting for a table without labels, noColumns that for one of which no column is dropped.
+const (
+	noLabel   = "none"
+	noColumns = "none"
+)
 
 // tablesOf returns the tables of training and of test samples that path names, empty for none: those of a folder, two
 // with a comma between them, or one. Notes say which files of a folder are left out.

@@ -72,8 +72,8 @@ func (f *Files) Input(flag string, paths ...string) {
 	}
 }
 
-// Tree declares a folder that the command reads with all folders in it, such as one of images: no Folder may be there.
-// A path that is empty is none.
+// Tree declares a folder that the command reads with all folders in it, such as one of images: no Output and no Folder
+// may be there. A path that is empty is none.
 func (f *Files) Tree(flag, path string) {
 	if path != "" {
 		f.trees = append(f.trees, named{flag: flag, path: path})
@@ -108,17 +108,15 @@ func Names(list ...string) func(name string) bool {
 }
 
 // Check returns an error of one line, which names flag and file, if an output is an input, another
-// output, a file that the command writes to one of its folders, or a standard file, if a Folder lies within a Tree, or
-// if one of them cannot be written. It changes nothing.
+// output, a file that the command writes to one of its folders, or a standard file, if one lies within a Tree, or if one of
+// them cannot be written. It changes nothing.
 func (f *Files) Check() error {
 	for i := range f.inputs {
 		f.inputs[i].id, _ = identify(f.inputs[i].path) // who reads it reports what is wrong with it
 	}
 	for _, d := range f.folders {
-		for _, tree := range f.trees {
-			if p, err := filepath.Rel(realFolder(tree.path), realFolder(d.path)); err == nil && filepath.IsLocal(p) {
-				return fmt.Errorf("%s %s: lies within the input %v; expected another folder", d.flag, d.path, tree)
-			}
+		if tree, ok := f.treeAround(realFolder(d.path)); ok {
+			return fmt.Errorf("%s %s: lies within the input %v; expected another folder", d.flag, d.path, tree)
 		}
 	}
 	owned, err := f.owned()
@@ -139,6 +137,9 @@ func (f *Files) Check() error {
 		if !o.id.regular() {
 			continue
 		}
+		if tree, ok := f.treeAround(o.id.target); ok {
+			return fmt.Errorf("%v: lies within the input %v; expected another folder", o, tree)
+		}
 		if err := f.conflict(o, f.outputs[:i], owned); err != nil {
 			return err
 		}
@@ -154,6 +155,16 @@ func (f *Files) Check() error {
 		}
 	}
 	return nil
+}
+
+// treeAround returns the Tree in which a file or folder lies, if it does.
+func (f *Files) treeAround(path string) (tree named, ok bool) {
+	for _, tree := range f.trees {
+		if p, err := filepath.Rel(realFolder(tree.path), path); err == nil && filepath.IsLocal(p) {
+			return tree, true
+		}
+	}
+	return named{}, false
 }
 
 // conflict compares an output with everything else.

@@ -203,7 +203,7 @@ func TestOwnFiles(t *testing.T) {
 	}
 }
 
-// TestTree checks that no folder of outputs lies within one that is read with all folders in it, by any name.
+// TestTree checks that no file or folder of outputs lies within one that is read with all folders in it, by any name.
 func TestTree(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"photos/cat", "photos2"} {
@@ -222,6 +222,16 @@ func TestTree(t *testing.T) {
 		err := f.Check()
 		if (err != nil) != within || within && !strings.Contains(err.Error(), "lies within the input of --data") {
 			t.Errorf("%s: error %v", out, err)
+		}
+		if info, err := os.Stat(filepath.Join(dir, out)); err != nil || !info.IsDir() {
+			continue
+		}
+		var file Files
+		file.Tree("of --data photos", filepath.Join(dir, "photos"))
+		file.Output("--out", filepath.Join(dir, filepath.FromSlash(out), "p.csv"))
+		err = file.Check()
+		if (err != nil) != within || within && !strings.Contains(err.Error(), "lies within the input of --data") {
+			t.Errorf("a file in %s: error %v", out, err)
 		}
 	}
 }
