@@ -105,6 +105,9 @@ func (c *content) data(opt Options) (*dataset.Data, error) {
 		return nil, err
 	}
 	for _, p := range c.parts() {
+		if opt.Label == noLabel {
+			p.labels, p.texts = nil, nil
+		}
 		if err := p.convert(opt); err != nil {
 			return nil, err
 		}

@@ -39,8 +39,8 @@ type Options struct {
 	// Format is one of Formats; empty: by names and content of the files.
 	Format string
 
-	// Label is the name or number, from 1, of the column of labels in a table, or "none"; empty: the
-	// first of label, labels, class, target and y, or else the last.
+	// Label is the name or number, from 1, of the column of labels in a table, or "none" to take labels from
+	// nowhere; empty: the first of label, labels, class, target and y, or else the last.
 	Label string
 
 	// LabelIfThere says that Label is that of the table which a model was trained on. Another table may lack it.
@@ -243,7 +243,7 @@ func checkFor(spec string, opt Options) error {
 	for _, o := range []struct {
 		name string
 		set  bool
-	}{{"label", opt.givenLabel()}, {"drop", len(opt.Drop) > 0 && !opt.DropIfThere}} {
+	}{{"label", opt.givenLabel() && opt.Label != noLabel}, {"drop", len(opt.Drop) > 0 && !opt.DropIfThere}} {
 		if o.set && !isTables(spec, opt) {
 			return fmt.Errorf("--%s: %s has no columns, expected a table", o.name, spec)
 		}
@@ -301,6 +301,12 @@ func openDigits(ctx context.Context, opt Options) (*dataset.Data, error) {
 	}
 	if d.Test, err = dataset.DigitsContext(ctx, opt.Seed, dataset.TestFirst, test); err != nil {
 		return nil, err
+	}
+	if opt.Label == noLabel {
+		d.Test.Labels = nil
+		if d.Train != nil {
+			d.Train.Labels = nil
+		}
 	}
 	return convertDigits(d, opt)
 }

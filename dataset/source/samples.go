@@ -26,7 +26,7 @@ func OpenSamples(ctx context.Context, specs []string, in io.Reader, shape datase
 	opt = opt.like(ctx, shape)
 	opt.TrainSize, opt.TestOnly = 0, true // what has no test samples is read whole
 	for _, spec := range specs {
-		if opt.Label == noLabel || spec == Standard {
+		if spec == Standard {
 			continue
 		}
 		if err := checkFor(spec, opt); err != nil {
@@ -52,12 +52,9 @@ func OpenSamples(ctx context.Context, specs []string, in io.Reader, shape datase
 		c.test = c.train
 	}
 	c.train = nil
-	if opt.Label == noLabel && c.test != nil {
-		c.test.labels, c.test.texts = nil, nil
-	}
 	d, err := c.data(opt)
 	if errors.As(err, new(*labelError)) {
-		err = fmt.Errorf("%w; expected one of these, or the label none", err)
+		err = fmt.Errorf("%w; expected one of these, or --label none", err)
 	}
 	if err != nil {
 		return nil, nil, err
