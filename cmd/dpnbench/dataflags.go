@@ -100,6 +100,9 @@ func (d *dataFlags) settle(flags *pflag.FlagSet, c *dpn.Config) {
 	flags.Visit(func(f *pflag.Flag) {
 		switch f.Name {
 		case "data":
+			if d.data == c.Data {
+				return // as without the flag
+			}
 			c.Data = d.data
 			if !flags.Changed("train-size") { // the sizes were those of other data
 				c.TrainSize = 0
@@ -362,8 +365,9 @@ func sameData(c, trained dpn.Config) bool {
 }
 
 // validation returns the images that the model was validated on or, of other data than those of the
-// training, the default fraction of their training images.
-func validation(ctx context.Context, m *dpn.Model, trained dpn.Config, data *dataset.Data) (*dataset.Set, error) {
+// training, the default fraction of their training images. It warns if the model may have been trained on those.
+func (a *app) validation(ctx context.Context, m *dpn.Model, trained dpn.Config, data *dataset.Data) (*dataset.Set,
+	error) {
 	held := *m
 	if !sameData(m.Config, trained) {
 		held.Config.ValSize, held.Config.ValData = -1, ""
@@ -376,13 +380,18 @@ func validation(ctx context.Context, m *dpn.Model, trained dpn.Config, data *dat
 		return nil, fmt.Errorf("validation images of the model, %s: %w; expected their place by --val-data",
 			m.Config.ValData, err)
 	}
-	if s == nil {
-		if err = held.CheckSet(data.Train); err == nil {
-			s, err = held.Validation(data.Train)
-		}
+	if s != nil {
+		return s, nil
+	}
+	if err = held.CheckSet(data.Train); err == nil {
+		s, err = held.Validation(data.Train)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--data %s: %w", m.Config.Data, err)
+	}
+	if !sameData(m.Config, trained) && (m.Config.Data == trained.Data || m.TrainedOn(data.Train)) {
+		a.log().Warn("the model may have been trained on some of the validation "+m.Shape.Samples()+
+			", which are drawn from its training data: results on them say little about others", "data", m.Config.Data)
 	}
 	return s, nil
 }

@@ -211,7 +211,7 @@ func (v *evaluation) images(ctx context.Context, m *dpn.Model, trained dpn.Confi
 	if v.split == "test" {
 		return data.Test, data.Name, needTestLabels(data)
 	}
-	val, err := validation(ctx, m, trained, data)
+	val, err := v.validation(ctx, m, trained, data)
 	if err == nil && val.Len() == 0 {
 		err = fmt.Errorf("the model kept no %s for validation (val-size 0)", m.Shape.Samples())
 	}

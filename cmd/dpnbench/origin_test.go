@@ -161,6 +161,21 @@ func TestTrainedOn(t *testing.T) {
 			t.Errorf("%s --with %s: status %d, standard error %q, want %q", c.command, c.with, status, errs, c.want)
 		}
 	}
+	// Validation samples that are drawn anew.
+	succeed(t, with(train, "first", "--train-size", "40", "--val-size", "0", "--test-share", "0.2")...)
+	for _, c := range []struct{ flags, want string }{
+		{"--data x.csv", "the model kept no vectors for validation"}, {"--data-seed 5", heldOut},
+		{"--data ./x.csv --test-share 0.2", heldOut},
+		{"--data same.csv --test-share 0.2", heldOut}, {"--data val.csv --test-share 0.2", ""},
+	} {
+		args := with([]string{"eval", "--split", "validation", "--model", filepath.Join("first", dpn.ModelFile)},
+			strings.Fields(c.flags)...)
+		_, errs, status := dpnbench(t, args...)
+		if (status == exitDone) != (c.want == heldOut || c.want == "") || !strings.Contains(errs, c.want) ||
+			(errs != "") != (c.want != "") {
+			t.Errorf("%v: status %d, standard error %q, want %q", args, status, errs, c.want)
+		}
+	}
 	write(t, "x.csv", []byte(text+"1,1,u\n2,2,v\n3,3,u\n")) // of which another quarter is drawn
 	_, errs, status := dpnbench(t, "eval", "--model", filepath.Join("some", dpn.ModelFile))
 	if status != exitDone || !strings.Contains(errs, "may have been trained on some") {

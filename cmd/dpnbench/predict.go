@@ -271,7 +271,7 @@ func (p *predicting) threshold(ctx context.Context, e *engine.Engine, m *dpn.Mod
 		if m.OtherImages(data) {
 			return why + fmt.Sprintf("%s has other samples than those that the model was trained on", c.Data), nil
 		}
-		val, err = validation(ctx, m, m.Config, data)
+		val, err = p.validation(ctx, m, m.Config, data)
 	}
 	if err == nil && val.Len() == 0 {
 		return why + "training kept no validation samples to measure one on (train --val-size N keeps N)", nil

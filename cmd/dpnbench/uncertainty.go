@@ -146,7 +146,7 @@ func (u *uncertainty) run(ctx context.Context, flags *pflag.FlagSet) error {
 	defer release()
 	opt := study.UncertaintyOptions{Seed: u.seed}
 	if data.Train != nil || c.ValData != "" { // else scores are chosen on the test samples, as the page says
-		if opt.Validation, err = validation(ctx, m, trained, data); err != nil {
+		if opt.Validation, err = u.validation(ctx, m, trained, data); err != nil {
 			return err
 		}
 	}
