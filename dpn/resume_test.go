@@ -237,6 +237,30 @@ func TestResume(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "images differ") {
 		t.Errorf("error %v, want one about other images", err)
 	}
+	seeded := config
+	seeded.Seed++
+	turned := *d
+	images := *d.Train
+	images.Pixels = slices.Clone(images.Pixels)
+	images.Pixels[0] ^= 1
+	turned.Train = &images
+	best, err := os.ReadFile(filepath.Join(cut, ModelFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, other := range map[string]*Model{"seed is": newModel(t, seeded, d),
+		"other samples": newModel(t, config, &turned)} {
+		if err := other.Save(filepath.Join(cut, ModelFile)); err != nil {
+			t.Fatal(err)
+		}
+		_, err = newModel(t, config, d).Fit(context.Background(), e, d.Train, FitOptions{Dir: cut, Resume: true})
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), ModelFile) {
+			t.Errorf("a model of another run: error %v, want %s", err, want)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(cut, ModelFile), best, 0o666); err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range []string{ModelFile, StateFile} {
 		path := filepath.Join(cut, name)
 		damage(t, path)

@@ -337,5 +337,11 @@ func (f *fitting) loadBest(state string) error {
 		}
 		f.bestModel = append(f.bestModel, q.Data)
 	}
+	if d := f.m.Config.difference(m.Config); d != "" {
+		return fmt.Errorf("cannot resume: model %s is of another run than %s: %s", best, state, d)
+	}
+	if a, b := m.origin.train, f.m.origin.train; a != "" && b != "" && a != b {
+		return fmt.Errorf("cannot resume: model %s was trained on other samples than %s", best, state)
+	}
 	return nil
 }
