@@ -28,7 +28,8 @@ import (
 
 const analyzeHelp = `Measure class separation on the test samples at the input, the features, the denoised features,
 the logits and after every ascent step, the shape of the potential, and the ascent of single
-samples. The folder of --out (default: "analysis" beside the model) gets
+samples. The folder of --out (default: "analysis" beside model.safetensors, "NAME-analysis" beside
+NAME.safetensors) gets
 
   report.html     a self-contained page: summary, tables, all figures, and a slider that shows
                   images step by step
@@ -112,7 +113,7 @@ func (z *analysis) run(ctx context.Context, flags *pflag.FlagSet) error {
 		return err
 	}
 	if z.out == "" {
-		z.out = filepath.Join(filepath.Dir(z.model.path), analysisFolder)
+		z.out = resultsOf(z.model.path, analysisFolder)
 	}
 	files := z.model.files(z.app, m, &z.data, flags)
 	files.Folder("--out", z.out, output.Names(analysisFiles()...), numbersFile)
@@ -142,7 +143,7 @@ func (z *analysis) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if z.first > 0 {
 		data.Test = data.Test.Slice(0, z.first)
 	}
-	release, err := openFolder("--out", z.out)
+	release, err := openResults(z.out, analysisFiles(), numbersFile)
 	if err != nil {
 		return err
 	}

@@ -33,10 +33,11 @@ scaled with it.
 Without --corrupt the images are denoised as they are: use --data with your own noisy images, which
 need no labels (--test-share 1 takes all of a folder). The gain is then unknown.
 
-For each corruption the folder of --out (default: "denoised" beside the model) gets the denoised
-images NAME.npy (float32 levels from 0, black, to 1: images x rows x columns, of RGB images x
-channels x rows x columns) and a figure of some images after several steps, NAME.png and NAME.svg;
-and denoise.json. The files that an earlier denoise.json in the folder names are removed.
+For each corruption the folder of --out (default: "denoised" beside model.safetensors,
+"MODEL-denoised" beside MODEL.safetensors) gets the denoised images NAME.npy (float32 levels from
+0, black, to 1: images x rows x columns, of RGB images x channels x rows x columns) and a figure of
+some images after several steps, NAME.png and NAME.svg; and denoise.json. The files that an earlier
+denoise.json in the folder names are removed.
 
 The corruptions, with the range and unit of the severity and the severities in eval's suite:
 
@@ -128,7 +129,7 @@ func (d *denoising) run(ctx context.Context, flags *pflag.FlagSet) error {
 		return fmt.Errorf("--model %s: %w", d.model.path, err)
 	}
 	if d.out == "" {
-		d.out = filepath.Join(filepath.Dir(d.model.path), denoisedFolder)
+		d.out = resultsOf(d.model.path, denoisedFolder)
 	}
 	files := d.model.files(d.app, m, &d.data, flags)
 	own := []string{denoiseFile}
@@ -151,7 +152,7 @@ func (d *denoising) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err := needTest(data); err != nil {
 		return err
 	}
-	release, err := openFolder("--out", d.out)
+	release, err := openResults(d.out, own, denoiseFile)
 	if err != nil {
 		return err
 	}

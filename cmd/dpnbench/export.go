@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"dpnbench/dpn"
@@ -45,8 +47,8 @@ func exportCommand(a *app) *cobra.Command {
 	x.model.add(c, "steps")
 	f := c.Flags()
 	wordVar(f, &x.format, "format", "pytorch", exportFormats, "`FORMAT`: "+alternatives(exportFormats))
-	f.StringVar(&x.out, "out", "", "`PATH` of the result (default: beside the model: folder pytorch, model.onnx or "+
-		"model.npz)")
+	f.StringVar(&x.out, "out", "", "`PATH` of the result (default: beside model.safetensors: folder pytorch, "+
+		"model.onnx or model.npz)")
 	return c
 }
 
@@ -74,13 +76,18 @@ func (x *exporting) run(flags *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
-	r := exported{Model: x.model.path, Format: x.format, Parameters: m.Parameters(),
+	r := exported{Model: x.model.path, Parameters: m.Parameters(),
 		Assumed: assumedSettings(m, flags)}
+	named := strings.TrimPrefix(strings.ToLower(filepath.Ext(x.out)), ".")
+	if !flags.Changed("format") && named != "" && slices.Contains(exportFormats, named) {
+		x.format = named
+	}
+	r.Format = x.format
 	files := x.files()
 	files.Input("--model", x.model.path)
 	if x.format == "pytorch" {
 		if x.out == "" {
-			x.out = filepath.Join(filepath.Dir(x.model.path), pytorchFolder)
+			x.out = resultsOf(x.model.path, pytorchFolder)
 		}
 		names := []string{exchange.ModuleFile, exchange.TensorFile}
 		files.Folder("--out", x.out, output.Names(names...), "")
@@ -94,8 +101,11 @@ func (x *exporting) run(flags *pflag.FlagSet) error {
 		files.Output("--out", x.out)
 		r.Files = []string{x.out}
 	}
-	if err := cmp.Or(files.Check(), x.keepsTraining(r.Files)); err != nil {
+	if err := cmp.Or(files.Check(), x.keeps(r.Files)); err != nil {
 		return err
+	}
+	if x.format != "pytorch" && named != x.format && x.out != exportedFile(x.model.path, x.format) {
+		return fmt.Errorf("--out %s: expected a name that ends in .%s", x.out, x.format)
 	}
 	if err := x.write(m); err != nil {
 		return err
@@ -107,11 +117,16 @@ func (x *exporting) run(flags *pflag.FlagSet) error {
 	return x.writeJSON(r)
 }
 
-// keepsTraining refuses a folder in which a file of a training has the name of one of the export.
-func (x *exporting) keepsTraining(paths []string) error {
+// keeps refuses a folder in which a file of a training, or another module, has the name of one of the export.
+func (x *exporting) keeps(paths []string) error {
 	for _, path := range paths {
 		if what := ofTraining(path); what != "" {
 			return fmt.Errorf("--out %s: holds %s; expected another folder", x.out, what)
+		}
+		b, err := os.ReadFile(path)
+		if filepath.Base(path) == exchange.ModuleFile && err == nil && !exchange.IsModule(b) {
+			return fmt.Errorf("--out %s: holds another %s than that of an export; expected another folder", x.out,
+				exchange.ModuleFile)
 		}
 	}
 	return nil

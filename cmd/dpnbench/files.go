@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"dpnbench/dpn"
 	"dpnbench/internal/folderlock"
@@ -105,6 +106,35 @@ func openFolder(flag, path string) (release func(), err error) {
 	}
 	output.CleanFolder(path)
 	return release, nil
+}
+
+// openResults is openFolder for the results of a command: files, of which numbers is the one that says that the others
+// are of an earlier run, too, which may be replaced.
+func openResults(path string, files []string, numbers string) (release func(), err error) {
+	if release, err = openFolder("--out", path); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(path, numbers)); err == nil {
+		return release, nil
+	}
+	for _, name := range files {
+		if _, err := os.Lstat(filepath.Join(path, name)); err == nil {
+			release()
+			return nil, fmt.Errorf("--out %s: holds a %s, which is of no earlier run, for there is no %s; expected "+
+				"another folder", path, name, numbers)
+		}
+	}
+	return release, nil
+}
+
+// resultsOf is the default folder of results, name beside the model. That of another file than train calls the best
+// model has the name of the file, too, so that the results of one model do not replace those of another.
+func resultsOf(model, name string) string {
+	dir, file := filepath.Split(model)
+	if file != dpn.ModelFile {
+		name = strings.TrimSuffix(file, filepath.Ext(file)) + "-" + name
+	}
+	return filepath.Join(dir, name)
 }
 
 // joined joins errors in one line; nil if there are none.

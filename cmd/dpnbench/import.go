@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,6 +102,9 @@ func (i *importing) run(flags *pflag.FlagSet, path string) error {
 	files.Output("--out", i.out)
 	if err := files.Check(); err != nil {
 		return err
+	}
+	if filepath.Ext(i.out) != ".safetensors" {
+		return fmt.Errorf("--out %s: expected a name that ends in .safetensors", i.out)
 	}
 	i.reference.Norm = dataset.Uniform(float32(i.mean), float32(i.std))
 	in, err := exchange.Import(path, i.reference)

@@ -374,6 +374,9 @@ func (r *reproduction) refuseEarlier() error {
 	case unfinished:
 		return fmt.Errorf("--out %s: holds parts of a run that is not finished; expected another folder, --resume "+
 			"or --overwrite", r.out)
+	case err != nil && exist([]string{filepath.Join(r.out, pageFile)}):
+		return fmt.Errorf("--out %s: holds a %s, which is of no earlier run; expected another folder, or --overwrite",
+			r.out, pageFile)
 	case err == nil:
 		return fmt.Errorf("--out %s: holds the %s of an earlier run; expected another folder, --resume "+
 			"or --overwrite", r.out, resultsFile)

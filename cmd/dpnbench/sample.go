@@ -36,11 +36,12 @@ the right density, or at the features of the first test samples (--start data). 
 sample size estimates how many independent draws the visited states are worth. If it is not much
 larger than the number of chains, the chains do not move between components.
 
-The folder of --out (default: "samples" beside the model) gets samples.npy (float32, the features
-of a sample in each row, normalised as those of the model: of a network without an extractor the
-input minus its mean, divided by its standard deviation), samples.json, and, if the features are
-pixels, figures of the samples before and after the ascent. They replace those of an earlier run.
-A sample's class is predicted after the ascent.`
+The folder of --out (default: "samples" beside model.safetensors, "NAME-samples" beside
+NAME.safetensors) gets samples.npy (float32, the features of a sample in each row, normalised as
+those of the model: of a network without an extractor the input minus its mean, divided by its
+standard deviation), samples.json, and, if the features are pixels, figures of the samples before
+and after the ascent. They replace those of an earlier run. A sample's class is predicted after the
+ascent.`
 
 func sampleCommand(a *app) *cobra.Command {
 	s := &sampling{app: a}
@@ -148,11 +149,10 @@ func (s *sampling) run(ctx context.Context, flags *pflag.FlagSet) error {
 		return err
 	}
 	if s.out == "" {
-		s.out = filepath.Join(filepath.Dir(s.model.path), samplesFolder)
+		s.out = resultsOf(s.model.path, samplesFolder)
 	}
 	files := s.model.files(s.app, m, &s.data, flags)
-	files.Folder("--out", s.out, output.Names(append(figureFiles("samples"), "samples.npy", "samples.json")...),
-		"samples.json")
+	files.Folder("--out", s.out, output.Names(sampleFiles()...), samplesFile)
 	if err := files.Check(); err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (s *sampling) run(ctx context.Context, flags *pflag.FlagSet) error {
 		return err
 	}
 	defer e.Close()
-	release, err := openFolder("--out", s.out)
+	release, err := openResults(s.out, sampleFiles(), samplesFile)
 	if err != nil {
 		return err
 	}
@@ -262,13 +262,23 @@ func (s *sampling) show(m *dpn.Model) {
 	s.printf("classes after ascent    %s\n", strings.Join(list, ", "))
 }
 
+// Files of sample: figures and features of one name, and the numbers.
+const (
+	samplesFigure = "samples"
+	samplesFile   = "samples.json"
+)
+
+func sampleFiles() []string {
+	return append(figureFiles(samplesFigure), samplesFigure+".npy", samplesFile)
+}
+
 // mostShown is the number of samples in the figure, each before and after the ascent.
 const mostShown = 100
 
 // write writes the results to s.out, all of them before it replaces the first file of an earlier run.
 func (s *sampling) write(m *dpn.Model, x engine.Matrix) error {
-	figure := filepath.Join(s.out, "samples")
-	path, numbers := figure+".npy", figure+".json"
+	figure := filepath.Join(s.out, samplesFigure)
+	path, numbers := figure+".npy", filepath.Join(s.out, samplesFile)
 	var files output.Batch
 	defer files.Discard()
 	err := files.Write(path, func(w io.Writer) error { return dataset.WriteNPY(w, x.Data, x.Rows, x.Cols) })

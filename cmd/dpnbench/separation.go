@@ -178,7 +178,7 @@ func (z *features) run(ctx context.Context) error {
 	}()
 	release := func() {}
 	if z.out != "" {
-		if release, err = openFolder("--out", z.out); err != nil {
+		if release, err = openResults(z.out, separationFiles(), separationFile); err != nil {
 			return err
 		}
 	}

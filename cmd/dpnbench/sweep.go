@@ -127,6 +127,9 @@ const (
 	failedFile = "failed.txt" // in the folder of a run: why it failed
 )
 
+// sweepFiles are those that the end of a sweep writes.
+var sweepFiles = []string{sweepFile, csvFile, pageFile}
+
 const mostJobs = 1024
 
 func (s *sweeping) run(ctx context.Context, flags *pflag.FlagSet) error {
@@ -139,7 +142,7 @@ func (s *sweeping) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if flags.Changed("index") {
 		return s.one(ctx)
 	}
-	release, err := openFolder("--out", s.out)
+	release, err := openResults(s.out, sweepFiles, sweepFile)
 	if err != nil {
 		return err
 	}
@@ -190,7 +193,7 @@ func (s *sweeping) check(flags *pflag.FlagSet) (err error) {
 			inputData(files, "of "+v.Name+" "+v.Value, v.Value)
 		}
 	}
-	files.Folder("--out", s.out, output.Names(sweepFile, csvFile, pageFile), sweepFile)
+	files.Folder("--out", s.out, output.Names(sweepFiles...), sweepFile)
 	for _, r := range s.plan.Rung(s.plan.Rungs()-1, s.plan.All()) {
 		t, flags, err := s.training(s.app, r)
 		if err == nil {

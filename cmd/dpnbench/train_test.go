@@ -213,13 +213,13 @@ func resultsStay(t *testing.T, out string, over []string) {
 	succeed(t, with(over, "3")...) // the same model again
 	_, errs, status := dpnbench(t, with(over, "4")...)
 	for _, name := range append(exports, analysisFolder) {
-		if status != exitDone || len(exports) != 5 || !strings.HasPrefix(errs, "dpnbench: warning: --out "+out+": ") ||
+		if status != exitDone || len(exports) != 6 || !strings.HasPrefix(errs, "dpnbench: warning: --out "+out+": ") ||
 			!strings.Contains(errs, " "+name) {
 			t.Errorf("status %d, %q for a folder with %s", status, errs, name)
 		}
 	}
 	if stays := (&training{app: newApp(os.Stdout, os.Stderr), out: out, demo: true}).madeEarlier(); len(
-		stays.names) != 5 {
+		stays.names) != 6 {
 		t.Errorf("in the folder of demo, which replaces the analysis, %q stay", stays.names)
 	}
 }

@@ -120,7 +120,7 @@ func (t *training) openOut() (release func(), err error) {
 	return release, err
 }
 
-// Folders beside a model in which other commands put their results by default.
+// Folders beside a model in which other commands put their results by default (resultsOf).
 const (
 	analysisFolder    = "analysis"
 	denoisedFolder    = "denoised"
@@ -131,8 +131,11 @@ const (
 
 // besideModel lists these folders, and the files of export, of both models of a run.
 func besideModel() []string {
-	list := []string{analysisFolder, denoisedFolder, pytorchFolder, samplesFolder, uncertaintyFolder}
+	var list []string
 	for _, model := range []string{dpn.ModelFile, dpn.LastFile} {
+		for _, name := range []string{analysisFolder, denoisedFolder, pytorchFolder, samplesFolder, uncertaintyFolder} {
+			list = append(list, resultsOf(model, name))
+		}
 		for _, format := range exportFormats[1:] { // pytorch is a folder
 			list = append(list, exportedFile(model, format))
 		}

@@ -40,7 +40,7 @@ images accepted at the threshold that accepts 95%% of the known ones; the expect
 error before and after temperature scaling; and which score to use for which purpose. Scores are
 selected, and the temperature is fitted, on the validation images of the training and training
 images of --ood-data (of what has test images, too), never on test images. The folder of --out
-(default: "uncertainty" beside the model) gets
+(default: "uncertainty" beside model.safetensors, "NAME-uncertainty" beside NAME.safetensors) gets
 
   report.html        a self-contained page: summary, tables with 95%% intervals, all figures
   uncertainty.json   every number
@@ -117,7 +117,7 @@ func (u *uncertainty) run(ctx context.Context, flags *pflag.FlagSet) error {
 		u.oodData = []string{"digits"}
 	}
 	if u.out == "" {
-		u.out = filepath.Join(filepath.Dir(u.model.path), uncertaintyFolder)
+		u.out = resultsOf(u.model.path, uncertaintyFolder)
 	}
 	files := u.model.files(u.app, m, &u.data, flags)
 	for _, spec := range u.oodData {
@@ -139,7 +139,7 @@ func (u *uncertainty) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err := needTestLabels(data); err != nil {
 		return err
 	}
-	release, err := openFolder("--out", u.out)
+	release, err := openResults(u.out, uncertaintyFiles(), uncertaintyFile)
 	if err != nil {
 		return err
 	}

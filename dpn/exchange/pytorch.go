@@ -21,6 +21,12 @@ const (
 //go:embed dpn.py
 var module string
 
+// IsModule says whether a file is the module that WritePyTorch writes, of this version or another.
+func IsModule(file []byte) bool {
+	title, _, _ := strings.Cut(module, "\n")
+	return strings.HasPrefix(string(file), title)
+}
+
 // WritePyTorch adds to files a module of PyTorch that needs nothing else, and m's tensors, which
 // it loads. path gives the place of a file in the folder.
 func WritePyTorch(files *output.Batch, path func(name string) string, m *dpn.Model) error {
