@@ -66,7 +66,13 @@ func put(t *testing.T, dir string, files map[string]string) {
 // TestBatch replaces, creates and removes files: all of it happens, or nothing.
 func TestBatch(t *testing.T) {
 	before := map[string]string{"a": "old a", "b": "old b", "gone": "old"}
-	for _, fail := range []string{"", "write", "commit"} {
+	defer func() { link = os.Link }()
+	for _, fail := range []string{"", "write", "commit", "commit without links"} {
+		if fail == "commit without links" {
+			link = func(from, to string) error {
+				return &os.LinkError{Op: "link", Old: from, New: to, Err: syscall.EPERM}
+			}
+		}
 		dir := t.TempDir()
 		put(t, dir, before)
 		want := map[string]string{"a": "new a", "b": "new b", "c": "new c"}
@@ -84,7 +90,7 @@ func TestBatch(t *testing.T) {
 		case "write":
 			err = b.Write(filepath.Join(dir, "d"), func(io.Writer) error { return io.ErrShortWrite })
 			b.Discard()
-		case "commit":
+		case "commit", "commit without links":
 			if err := b.Write(filepath.Join(dir, "d"), content("new d")); err != nil {
 				t.Fatal(err)
 			}
@@ -101,7 +107,7 @@ func TestBatch(t *testing.T) {
 		if fail != "" {
 			want = maps.Clone(before)
 		}
-		if fail == "commit" {
+		if strings.HasPrefix(fail, "commit") {
 			want["d"] = "folder"
 		}
 		if got := holds(t, dir); !maps.Equal(got, want) {

@@ -211,16 +211,37 @@ func (b *Batch) Commit() error {
 	return nil
 }
 
-// keepOld gives the old file a second link, if the file system has links.
+// keepOld gives the old file a second link, or copies it where the file system has no links.
 func (t *item) keepOld() {
 	if t.remove || t.old == nil || t.held == nil {
 		return
 	}
 	dir, prefix := temporaryPrefix(t.target)
 	backup := filepath.Join(dir, prefix+rand.Text())
-	if link(t.target, backup) == nil {
+	if link(t.target, backup) == nil || copyFile(t.target, backup, t.old.Mode()) == nil {
 		t.backup = backup
 	}
+}
+
+// copyFile copies a file to a new one, or leaves nothing.
+func copyFile(from, to string, mode fs.FileMode) error {
+	r, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	w, err := create(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode.Perm())
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, r)
+	if closeErr := w.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		remove(to)
+	}
+	return err
 }
 
 // install puts the new file in its place.
