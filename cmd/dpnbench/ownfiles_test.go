@@ -24,11 +24,13 @@ func TestOnlyOwnFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, path := range []string{"page/" + pageFile, "module/dpn.py", "figure/layers.png", "samples/samples.npy", "t.csv"} {
+	files := []string{"page/" + pageFile, "module/dpn.py", "figure/layers.png", "samples/samples.npy", "t.csv"}
+	for _, path := range files {
 		write(t, path, []byte(own))
 	}
 	quick := []string{"--draws", "0", "--subsets", "0", "--quiet"}
-	analyze, uncertainty := with([]string{"analyze", "--model", model}, quick...), []string{"uncertainty", "--model", model}
+	analyze := with([]string{"analyze", "--model", model}, quick...)
+	uncertainty := []string{"uncertainty", "--model", model}
 	for _, c := range []struct {
 		args []string
 		want string
@@ -39,12 +41,13 @@ func TestOnlyOwnFiles(t *testing.T) {
 		{[]string{"sample", "--model", model, "--out", "samples"}, "--out samples: holds a samples.npy"},
 		{[]string{"reproduce", "poster", "--out", "page"}, "--out page: holds a report.html"},
 		{[]string{"export", "--model", model, "--out", "module"}, "--out module: holds another dpn.py"},
-		{[]string{"export", "--model", model, "--format", "onnx", "--out", "t.csv"}, "expected a name that ends in .onnx"},
+		{[]string{"export", "--model", model, "--format", "onnx", "--out", "t.csv"},
+			"expected a name that ends in .onnx"},
 		{[]string{"import", model, "--out", "t.csv"}, "expected a name that ends in .safetensors"},
 	} {
 		fails(t, c.args, c.want)
 	}
-	for _, path := range []string{"page/" + pageFile, "module/dpn.py", "figure/layers.png", "samples/samples.npy", "t.csv"} {
+	for _, path := range files {
 		if b, err := os.ReadFile(path); err != nil || string(b) != own {
 			t.Errorf("%s was replaced (%v)", path, err)
 		}

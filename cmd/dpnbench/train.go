@@ -232,6 +232,8 @@ func (t *training) result(ctx context.Context, flags *pflag.FlagSet) (*trainResu
 	if err == nil {
 		t.noteData(data)
 		err = cmp.Or(needLabels(data), needClasses(data))
+	} else if t.resume && !flags.Changed("data") && ctx.Err() == nil {
+		err = fmt.Errorf("%w; the name comes from the run in %s, expected its samples by --data", err, t.out)
 	}
 	if err != nil {
 		return nil, err

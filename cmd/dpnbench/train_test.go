@@ -398,6 +398,12 @@ func TestResumeCommand(t *testing.T) {
 	}
 	fails(t, []string{"train", "--out", out, "--resume", "--seed", "6"}, "seed is 6, was 5")
 	fails(t, []string{"train", "--out", out, "--resume", "--preset", "robust"}, "--preset robust", "began with compact")
+	if err := os.Rename(data, data+"-moved"); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, []string{"train", "--out", out, "--resume"}, data, "the name comes from the run",
+		"expected its samples by --data")
+	succeed(t, "train", "--out", out, "--resume", "--data", data+"-moved", "--quiet")
 	fails(t, []string{"train", "--out", out, "--resume", "--config", js, "--json", js}, "--resume and --config "+js)
 	other := t.TempDir()
 	idx(t, other, 130)

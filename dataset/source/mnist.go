@@ -121,7 +121,8 @@ func idxRoles(dir string, opt Options) (map[role]string, error) {
 		of[f.role] = path
 	}
 	if len(of) == 0 {
-		return nil, fmt.Errorf("folder %s: expected IDX files, with names like %s or train-images.idx", dir, trainImages)
+		return nil, fmt.Errorf("folder %s: expected IDX files, with names like %s or train-images.idx", dir,
+			trainImages)
 	}
 	return of, nil
 }

@@ -108,8 +108,8 @@ func Names(list ...string) func(name string) bool {
 }
 
 // Check returns an error of one line, which names flag and file, if an output is an input, another
-// output, a file that the command writes to one of its folders, or a standard file, if one lies within a Tree, or if one of
-// them cannot be written. It changes nothing.
+// output, a file that the command writes to one of its folders, or a standard file, if one lies within a Tree, or if
+// one of them cannot be written. It changes nothing.
 func (f *Files) Check() error {
 	for i := range f.inputs {
 		f.inputs[i].id, _ = identify(f.inputs[i].path) // who reads it reports what is wrong with it
