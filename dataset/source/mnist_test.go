@@ -68,7 +68,8 @@ func TestOpenIDXFolder(t *testing.T) {
 		!strings.Contains(err.Error(), "has test samples") {
 		t.Errorf("a share of the training images as test images beside those that are there: %v", err)
 	}
-	share, err := Open(folder(t, map[string][]byte{testImages: nil, testLabels: nil}), Options{TestShare: 1, TestOnly: true})
+	share, err := Open(folder(t, map[string][]byte{testImages: nil, testLabels: nil}),
+		Options{TestShare: 1, TestOnly: true})
 	if err != nil || share.Train != nil || share.Test.Len() != 6 {
 		t.Errorf("all training images as test images: %v", err)
 	}
