@@ -37,7 +37,7 @@ type Diagnostics struct {
 
 	// EffectiveComponents is exp of the entropy of the mean responsibilities at x_n: from 1, one
 	// component has all images, to k.
-	EffectiveComponents float64 `json:"serving"`
+	EffectiveComponents float64 `json:"effective_components"`
 	// Unused is the number of components without r > 0.01 for any image of the epoch at any
 	// step; 0 with gradient detached, or with fewer than 20 images a component.
 	Unused int `json:"unused"`

@@ -19,7 +19,7 @@ import (
 // files returns the files that every command has: standard output and error, and that of --json.
 // A command adds its own and calls Check before it begins.
 func (a *app) files() *output.Files {
-	f := &output.Files{Kept: ofTraining}
+	f := &output.Files{Kept: kept}
 	f.Standard("standard output", a.out.File)
 	f.Standard("standard error", a.stderr)
 	if a.json != "-" {
@@ -77,6 +77,17 @@ func writeFile(path string, b []byte) error {
 		return fmt.Errorf("%s: %w", path, regular.Cause(err))
 	}
 	return nil
+}
+
+// kept says that a file is one of a training, or another model, or "".
+func kept(path string) string {
+	if what := ofTraining(path); what != "" {
+		return what
+	}
+	if _, err := os.Stat(path); err == nil && filepath.Ext(path) == ".safetensors" {
+		return "a file of tensors"
+	}
+	return ""
 }
 
 // ofTraining says that a file, or what it links to, is one of a training, which has its state beside it, or "".

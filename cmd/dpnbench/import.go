@@ -98,6 +98,7 @@ func (i *importing) run(flags *pflag.FlagSet, path string) error {
 		return fmt.Errorf("--std %v: expected 1e-06 to 1e+06", i.std)
 	}
 	files := i.files()
+	files.Kept = ofTraining // it may replace another model
 	files.Input("FILE", path)
 	files.Output("--out", i.out)
 	if err := files.Check(); err != nil {
