@@ -495,3 +495,53 @@ func TestSettingsBeforeDensity(t *testing.T) {
 		t.Errorf("epochs %+v", r.Epochs)
 	}
 }
+
+// TestClassWarning lists what classes lack.
+func TestClassWarning(t *testing.T) {
+	for _, c := range []struct {
+		train, val []int
+		want       string
+	}{
+		{[]int{10, 10, 10}, []int{1, 1, 1}, ""},
+		{[]int{10, 10, 10}, nil, ""},
+		{[]int{10, 0, 9}, []int{1, 0, 0},
+			"no training image of class 1; fewer than 10 training images of class 2 (9); " +
+				"no validation image of class 2"},
+		{[]int{0, 0, 90}, nil, "no training image of classes 0, 1"},
+	} {
+		train, val := sized(c.train...), sized(c.val...)
+		if got := classWarning(train, val, dataset.Numbered(3)); got != c.want {
+			t.Errorf("%v, %v: %q, want %q", c.train, c.val, got, c.want)
+		}
+		train.Shape = dataset.Vector(1)
+		c.want = strings.ReplaceAll(c.want, "image", "vector")
+		if got := classWarning(train, val, dataset.Numbered(3)); got != c.want {
+			t.Errorf("%v, %v: %q, want %q", c.train, c.val, got, c.want)
+		}
+	}
+}
+
+// TestPooledWarning checks that training names the components whose clusters are too small.
+func TestPooledWarning(t *testing.T) {
+	d, e := digits(t, 60, 10), newEngine(t)
+	c, _ := Preset("robust-small")
+	c.Components, c.Epochs, c.MaxUpdates = 10, 1, 1
+	r, err := newModel(t, c, d).Fit(context.Background(), e, d.Train, FitOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kinds []string
+	for _, w := range r.Epochs[0].Warnings {
+		kinds = append(kinds, w.Kind)
+		if w.Kind == "pooled" && !strings.Contains(w.Text, "vary in fewer than the 10 directions of rank") {
+			t.Error(w.Text)
+		}
+	}
+	one := InitResult{Small: []potential.SmallCluster{{Component: 3, Rows: 1}}}
+	if text := one.warnings(c)[0].Text; !strings.Contains(text, "components 3 (1 sample) vary") {
+		t.Error(text)
+	}
+	if len(r.Init.Small) == 0 || !slices.Contains(kinds, "pooled") || !slices.Contains(kinds, "classes") {
+		t.Errorf("small clusters %v, warnings %v", r.Init.Small, kinds)
+	}
+}
