@@ -50,11 +50,11 @@ func (h *parity) gradient() {
 // extent is span, except that rows without elements begin stride apart, too.
 func extent(rows, stride, n int) int { return max(rows-1, 0)*stride + n }
 
-func TestParityPullRows(t *testing.T) {
-	eachAssembly(t, func(h *parity) { h.rounds((*parity).pullRows) })
+func TestParityGradRows(t *testing.T) {
+	eachAssembly(t, func(h *parity) { h.rounds((*parity).gradRows) })
 }
 
-func (h *parity) pullRows() {
+func (h *parity) gradRows() {
 	for i, n := range tailLengths() {
 		for rows := range 5 {
 			c := i + rows
@@ -73,17 +73,17 @@ func (h *parity) pullRows() {
 				kern.table.gradRows(&gradRowsArgs{
 					dst: b[0], ds: ds, r: b[1], x: b[2], xs: xs, t: b[3], h: hh, y: b[4], ys: ys, n: n,
 				})
-			}, bufs, "pullRows: n %d, rows %d, h %v, ds %d, xs %d, ys %d", n, rows, hh, ds, xs, ys)
+			}, bufs, "gradRows: n %d, rows %d, h %v, ds %d, xs %d, ys %d", n, rows, hh, ds, xs, ys)
 			h.same(1, func(kern *kernels, b [][]float32) {
 				kern.table.gradRows(&gradRowsArgs{
 					dst: b[1], ds: xs, r: b[0], x: b[1], xs: xs, t: b[2], h: hh, y: b[3], ys: ys, n: n,
 				})
-			}, bufs[1:], "pullRows, dst = x: n %d, rows %d, h %v, xs %d, ys %d", n, rows, hh, xs, ys)
+			}, bufs[1:], "gradRows, dst = x: n %d, rows %d, h %v, xs %d, ys %d", n, rows, hh, xs, ys)
 			h.same(1, func(kern *kernels, b [][]float32) {
 				kern.table.gradRows(&gradRowsArgs{
 					dst: b[3], ds: ys, r: b[0], x: b[1], xs: xs, t: b[2], h: hh, y: b[3], ys: ys, n: n,
 				})
-			}, bufs[1:], "pullRows, dst = y: n %d, rows %d, h %v, xs %d, ys %d", n, rows, hh, xs, ys)
+			}, bufs[1:], "gradRows, dst = y: n %d, rows %d, h %v, xs %d, ys %d", n, rows, hh, xs, ys)
 		}
 	}
 }

@@ -202,7 +202,7 @@ func (r *Robust) Check() error {
 			return bad("%s twice", name)
 		case len(n.Runs) == 0:
 			return bad("%s: no runs, expected one for each seed", name)
-		case len(n.Runs) != seeds && n.Name != dear:
+		case len(n.Runs) != seeds && n.Name != costliest:
 			return bad("%s: %d runs, expected %d", name, len(n.Runs), seeds)
 		}
 		seen[name] = true

@@ -24,8 +24,8 @@ const (
 
 	// Seeds by default: enough for intervals of differences, and fewer of the preset that costs six times as much as
 	// the networks that are compared.
-	robustSeeds, dearSeeds = 5, 3
-	dear                   = "robust"
+	robustSeeds, costliestSeeds = 5, 3
+	costliest                   = "robust"
 )
 
 // RobustOptions are the settings of RunRobust. The zero value is ready to use.
@@ -193,8 +193,8 @@ func (o RobustOptions) seeds(c contender) int {
 	switch {
 	case o.Seeds > 0:
 		return o.Seeds
-	case c.name == dear:
-		return dearSeeds
+	case c.name == costliest:
+		return costliestSeeds
 	}
 	return robustSeeds
 }

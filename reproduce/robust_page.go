@@ -13,10 +13,10 @@ import (
 
 var trainingNames = map[bool]string{false: "clean images", true: "noise on half of each minibatch"}
 
-// seeds returns the number of runs of all networks but the dear one.
+// seeds returns the number of runs of all networks but the costliest.
 func (r *Robust) seeds() int {
 	for _, n := range r.Networks {
-		if n.Name != dear {
+		if n.Name != costliest {
 			return len(n.Runs)
 		}
 	}
@@ -27,8 +27,8 @@ func (r *Robust) seeds() int {
 func (r *Robust) SeedsText() string {
 	text := format.Count(r.seeds(), "seed")
 	for _, n := range r.Networks {
-		if n.Name == dear && len(n.Runs) != r.seeds() {
-			text += fmt.Sprintf(", of %s %d", dear, len(n.Runs))
+		if n.Name == costliest && len(n.Runs) != r.seeds() {
+			text += fmt.Sprintf(", of %s %d", costliest, len(n.Runs))
 		}
 	}
 	return text
