@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"dpnbench/engine"
+	"dpnbench/internal/array"
 	"dpnbench/internal/regular"
 )
 
@@ -36,9 +37,6 @@ func (e *FormatError) Unwrap() error { return e.Err }
 const (
 	// maxIDX bounds the content of a file, in bytes; MNIST has 47 million.
 	maxIDX = 1 << 30
-
-	// maxDeflate bounds the compression ratio (deflate reaches 1032).
-	maxDeflate = 1040
 
 	// firstRead is how many bytes are read from a compressed file before more memory is
 	// allocated.
@@ -187,7 +185,7 @@ func (r *idxReader) header(rank int) (*idxFile, error) {
 // from start on.
 func (r *idxReader) checkSize(start, total int64) error {
 	switch there := r.size - start; {
-	case r.packed && r.size < total/maxDeflate:
+	case r.packed && r.size < total/array.MaxDeflate:
 		return r.fail(4, nil, "%d compressed bytes cannot hold the %d bytes that the header promises", r.size, total)
 	case !r.packed && there < total:
 		return r.fail(r.size, nil, "ends after %d of the %d bytes that its header promises", there, total)

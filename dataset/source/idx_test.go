@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"dpnbench/engine/num"
+	"dpnbench/internal/array"
 	"dpnbench/internal/fuzzlimit"
 )
 
@@ -147,7 +148,7 @@ func TestReadIDXErrors(t *testing.T) {
 // A header may promise a gigabyte; memory must follow what is really there.
 func TestReadIDXDoesNotTrustItsHeader(t *testing.T) {
 	const promised = 1 << 30
-	body := make([]byte, promised/maxDeflate+1) // random, hence not compressible
+	body := make([]byte, promised/array.MaxDeflate+1) // random, hence not compressible
 	for i := range body {
 		body[i] = byte(num.NewRand(1, uint64(i)).Uint64())
 	}
@@ -197,7 +198,7 @@ func FuzzReadIDX(f *testing.F) {
 		rank, n = 1+int(uint(rank-1)%4), n&math.MaxInt // what callers ask for
 		var got *idxFile
 		var err error
-		fuzzlimit.Check(t, 4*maxDeflate*len(file)+1<<20, func() {
+		fuzzlimit.Check(t, 4*array.MaxDeflate*len(file)+1<<20, func() {
 			got, err = readIDX("f", bytes.NewReader(file), int64(len(file)), rank, n, Options{})
 		})
 		if err != nil {
@@ -220,7 +221,7 @@ func FuzzReadIDX(f *testing.F) {
 		if plain := file[0] == 0; plain && !bytes.HasPrefix(file[4+4*rank:], got.data) {
 			t.Error("the data are not those of the file")
 		}
-		if cap(got.data) > maxDeflate*len(file)+firstRead {
+		if cap(got.data) > array.MaxDeflate*len(file)+firstRead {
 			t.Errorf("%d bytes set aside for a file of %d", cap(got.data), len(file))
 		}
 	})

@@ -14,10 +14,7 @@ import (
 // Accepted is the TPR, the share of known samples accepted, at which the FPR is measured.
 const Accepted = 0.95
 
-const (
-	tail = 0.025            // probability beyond each end of an interval
-	z    = 1.95996398454005 // normal quantile of 1 - tail
-)
+const tail = 0.025 // probability beyond each end of an interval
 
 // Detection measures how well a score separates known samples from unknown ones.
 type Detection struct {
@@ -81,7 +78,7 @@ func (d *Detection) auroc(x, y []float64) {
 	}
 	miss := float64(pairs-u) / float64(pairs) // 1 - AUROC without cancellation
 	se := math.Sqrt(variance(placesX, 2*n)/float64(m) + variance(placesY, 2*m)/float64(n))
-	logit, half := math.Log(d.AUROC/miss), z*se/(d.AUROC*miss)
+	logit, half := math.Log(d.AUROC/miss), stat.Normal95*se/(d.AUROC*miss)
 	d.AUROCCI = [2]float64{min(worst, logistic(logit-half)), max(1-worst, logistic(logit+half))}
 }
 

@@ -504,7 +504,7 @@ func FuzzNPZ(f *testing.F) {
 			o := Options{Memory: 1 << 20, Texts: true}
 			if list, err := readNPZ("x", bytes.NewReader(b), int64(len(b)), "", o); err == nil {
 				for _, a := range list {
-					use(t, []*Array{a}, maxDeflate*(len(b)+1))
+					use(t, []*Array{a}, MaxDeflate*(len(b)+1))
 				}
 			}
 		})

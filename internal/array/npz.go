@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// maxDeflate bounds the compression ratio (deflate reaches 1032).
-const maxDeflate = 1040
+// MaxDeflate bounds the compression ratio (deflate reaches 1032).
+const MaxDeflate = 1040
 
 // readNPZ returns the arrays in a zip archive, in its order. Members that are not compressed stay in
 // the file; o.Memory bounds, in bytes, what the others unpack to.
@@ -70,7 +70,7 @@ func readMember(file, name string, r *io.SectionReader, f *zip.File, o *Options)
 	if f.Method == zip.Store {
 		return readNPY(file, name, io.NewSectionReader(r, start, size), size, o.Texts)
 	}
-	if float64(size) > maxDeflate*(float64(f.CompressedSize64)+1) {
+	if float64(size) > MaxDeflate*(float64(f.CompressedSize64)+1) {
 		return nil, fmt.Errorf("%s:%s: %d bytes unpack to %d, which cannot be", file, name, f.CompressedSize64,
 			f.UncompressedSize64)
 	}
