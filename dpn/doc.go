@@ -4,11 +4,13 @@
 //
 //	data, err := dataset.New("mine", train, test, nil) // samples of one's own, or source.Open("mnist", ...)
 //	config, err := dpn.Preset("compact")               // every setting is a field
+//	config = config.For(data)                          // a small set takes more epochs
 //	model, err := dpn.New(config, data)
 //	_, err = model.Fit(ctx, e, data.Train, dpn.FitOptions{})
 //	score, err := model.Score(ctx, e, data.Test)
 //
-// A [Config] holds every setting; [Preset] returns settings that are known to work. [New] makes
+// A [Config] holds every setting; [Preset] returns settings that are known to work, and Config.For fits them to a small
+// set, with more epochs, fewer components. [New] makes
 // a [Model], [Model.Fit] trains it, [Model.Predict] and [Model.Score] apply it, [Model.Save] and
 // [Load] store it as a safetensors file with the keys of the published state dictionary.
 //
@@ -48,7 +50,7 @@
 // machine, tier and number of threads ([Model.WeightsSHA256]). All random numbers come from
 // Config.Seed. Gradients of Config.Shards pieces of each minibatch are added in a fixed order
 // (shards.go), so that several ranks compute them together, with the same bits whatever their
-// number (FitOptions.Comm, ranks.go). A finished epoch is never lost: [Model.Fit] leaves the best one in the model even
-// if it stops early, replaces files atomically, and resumes from them with the same bits. Model
-// and state carry a checksum, and a damaged file is refused.
+// number (FitOptions.Comm, ranks.go). [Model.Fit] leaves the best finished epoch in the model even if it stops early.
+// In a folder, a kill loses what came after the last save (FitOptions). Files are replaced atomically, and resuming
+// gives the same bits. Model and state carry a checksum, and a damaged file is refused.
 package dpn

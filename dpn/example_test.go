@@ -23,7 +23,8 @@ func Example() {
 	check(err)
 	config, err := dpn.Preset("compact")
 	check(err)
-	config.Dim, config.Components, config.Batch, config.Epochs = 8, 3, 16, 10
+	config = config.For(data)
+	config.Dim, config.Components = 8, 3
 	model, err := dpn.New(config, data)
 	check(err)
 	_, err = model.Fit(ctx, e, data.Train, dpn.FitOptions{})
