@@ -13,7 +13,7 @@ import (
 )
 
 // TestCoarseClock measures a core of 3 GHz with clocks of decreasing resolution, the last of which
-// stands still. The result is right within some percent, or 0, and never infinite.
+// stands still. The result is right within a few percent, or 0, and never infinite.
 func TestCoarseClock(t *testing.T) {
 	const hz = 3e9
 	for _, ticks := range []time.Duration{1, 100, time.Microsecond, time.Millisecond, 15 * time.Millisecond,

@@ -36,7 +36,7 @@ func checkpointCases() map[string]func(c *Config) {
 		"raw":    preset("raw"),
 		"robust": preset("robust"),
 		"paper":  preset("paper"),
-		"pixels": func(c *Config) { // whose pieces climb together
+		"pixels": func(c *Config) { // whose pieces share one ascent
 			*c, _ = Preset("paper")
 			c.NLL, c.Score, c.NoiseMax, c.Denoising = 0.2, 0.3, 0.3, 0.1
 		},

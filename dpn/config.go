@@ -268,7 +268,8 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Needs returns, of a setting that changes no weight, another setting and those of its values with which it would.
+// Needs explains why a setting changes no weight: it returns the setting that must change and the values that would
+// give it an effect. If the setting has an effect, both are empty.
 func (c Config) Needs(setting string) (other string, values []string) {
 	forms := func(have func(potential.Form) bool) []string {
 		return slices.DeleteFunc(potential.Forms(), func(name string) bool { return !have(potential.FormOf(name)) })

@@ -16,7 +16,7 @@ import (
 // them, but at least 16 and at most 128. This takes less than 0.5% of an epoch; the largest
 // eigenvalues of full precisions of 784 pixels cost another update or two. No weight changes.
 type Diagnostics struct {
-	// AlphaLambda is alpha times the largest eigenvalue of all P_i, at most some percent too
+	// AlphaLambda is alpha times the largest eigenvalue of all P_i, at most a few percent too
 	// low; from 2 on ascent steps can overshoot. Rising is the share of the ascent steps that do
 	// not lower phi by more than rounding.
 	AlphaLambda float64 `json:"alpha_lambda"`

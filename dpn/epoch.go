@@ -39,8 +39,8 @@ type Epoch struct {
 }
 
 // AscentCost is what the ascent of a minibatch has cost; of one in pieces, that of the last piece with rows on rank 0,
-// or of all its rows there if they climb together. It depends on the route and on the number of ranks, as times do and
-// no other figure.
+// or of all its rows there if they share one ascent. It depends on the route and on the number of ranks, as times do
+// and no other figure.
 type AscentCost struct {
 	Route string `json:"route"` // dense or sparse
 	// share of the pairs (image, component) skipped, over all steps

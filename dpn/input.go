@@ -19,11 +19,11 @@ type input struct {
 	set *dataset.Set
 	at  []int32
 
-	// Rows, made once: each call of Parallel would allocate them.
+	// Callbacks, made once, because Parallel would otherwise allocate them at each call.
 	share, shareLevels func(w *engine.Worker, lo, hi int)
 }
 
-// newInput puts in samples as the model expects them.
+// newInput returns an input that prepares samples as the model expects them.
 func (m *Model) newInput() *input {
 	p := &input{norm: m.Norm, tables: make([][256]float32, m.Shape.Channels)}
 	before := m.Norm
@@ -37,7 +37,7 @@ func (m *Model) newInput() *input {
 	return p
 }
 
-// newLevels puts in the levels of images in [0, 1], as they are.
+// newLevels returns an input that leaves levels in [0, 1] unchanged.
 func newLevels(shape dataset.Shape) *input {
 	return (&Model{Shape: shape, Norm: dataset.Uniform(0, 1)}).newInput()
 }
@@ -56,7 +56,7 @@ func (p *input) finish(e *engine.Engine, x engine.Matrix) {
 	p.x = engine.Matrix{}
 }
 
-// cost is that of the rows of x, about, in elements as Parallel counts them, each of which costs so much without
+// cost estimates the work for the rows of x in the unit of Engine.Parallel; each is the cost of an element without
 // preprocessing.
 func (p *input) cost(each float64) float64 {
 	if p.pre != nil {

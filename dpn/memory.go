@@ -60,7 +60,7 @@ func (c Config) TrainingBytes(shape dataset.Shape, classes, samples int) float64
 }
 
 // MinibatchBytes estimates how much of TrainingBytes grows with the minibatch: the values of all layers and steps, for
-// the rows that climb together.
+// the rows that share one ascent.
 func (c Config) MinibatchBytes(shape dataset.Shape, classes int) float64 {
 	d, k, n, b := c.features(shape), float64(c.Components), float64(c.Steps), float64(c.climbing(c.Batch))
 	values := c.extractorValues(shape)

@@ -17,9 +17,9 @@ import (
 //
 // The sum is the same whoever computes which piece. Sums over the validation samples are added in pieces, too.
 //
-// Where the P_i are matrices, which may be larger than the caches, and gradients are exact, all rows of a process climb
-// together, so that it reads the P_i once and not once a piece: no bit of a row depends on the others. (But not behind
-// convolutions, whose layers keep what their backward pass needs of one pass: layer.Stack.BackwardRows.)
+// Where the P_i are matrices, which may be larger than the caches, and gradients are exact, all rows of a process share
+// one ascent, so that it reads the P_i once and not once a piece: no bit of a row depends on the others. (But not
+// behind convolutions, whose layers keep what their backward pass needs of one pass: layer.Stack.BackwardRows.)
 
 // maxShards bounds the pieces of a minibatch.
 const maxShards = 1024
@@ -27,12 +27,12 @@ const maxShards = 1024
 // pieceRows returns the most rows that a piece of a minibatch of n has.
 func (c Config) pieceRows(n int) int { return (n + c.Shards - 1) / c.Shards }
 
-// joint reports whether all pieces of a process climb together.
+// joint reports whether all pieces of a process share one ascent.
 func (c Config) joint() bool {
 	return c.Shards > 1 && !c.convolves() && c.Gradient == GradientExact && potential.FormOf(c.Form).Dense
 }
 
-// climbing returns the most rows of a minibatch of n that climb together.
+// climbing returns the most rows of a minibatch of n that share one ascent.
 func (c Config) climbing(n int) int {
 	if c.joint() {
 		return n
@@ -218,7 +218,7 @@ func clearGradients(params []*Param) {
 	}
 }
 
-// jointSum is sum for pieces that climb together.
+// jointSum is sum for pieces that share one ascent.
 func (s *Trainer) jointSum(pieces span, all rows) (f figures) {
 	c, p, e := s.m.Config, s.m.potential, s.e
 	first, _ := c.pieceOf(pieces.lo, all.Of)

@@ -24,12 +24,12 @@ func DefaultPreset(shape dataset.Shape) string {
 	return "tabular"
 }
 
-// For returns the settings of a preset c for a data set: as many epochs as give the updates that the
-// preset makes on a large set (but not with a schedule that counts epochs), at most as many components
-// as a set of few or of few different samples, or of a small class, can place, at least one for each class where each
-// class has its own, and no larger rank than there are features. Of fewer than 1000 vectors none are kept for
-// validation: a tenth of them is worth more in training than as a judge of epochs. Vectors have no RMS. Settings that
-// fit stay as they are.
+// For fits the settings of a preset to a data set. Small sets get more epochs, so that they are trained with as many
+// updates as a large one (not with a schedule that counts epochs). Components are limited to one for eight samples, to
+// the number of different samples and to what small classes can place; where classes have components of their own, each
+// has at least one. The rank is at most the number of features. With fewer than 1000 vectors, none are kept for
+// validation: a tenth of them is worth more in training. RMS is turned off for vectors. Settings that fit stay as they
+// are.
 func (c Config) For(data *dataset.Data) Config {
 	c.RMS = c.RMS && data.Train.IsImage()
 	if c.ValSize < 0 && c.Patience == 0 && c.ValData == "" && !data.Train.IsImage() && data.Train.Len() < fewVectors {

@@ -52,7 +52,7 @@ type Trainer struct {
 	tree tree // of the gradients of pieces
 	last bool // the running piece is the last one that is added here
 
-	// Of pieces that climb together.
+	// Of pieces that share one ascent.
 	others  tree  // of the gradients that are not of the potential
 	cuts    []int // where each begins among the rows, and where the last one ends
 	figures []figures

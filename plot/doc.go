@@ -13,7 +13,7 @@
 //   - [Gallery], [Strips], [Maps]: images, trajectories of images, heat maps;
 //   - [Weights], [Spectra]: weights and eigenvalues of the components of a potential;
 //   - [Histogram]: the distribution of samples;
-//   - [Confusion]: how many samples of each class are read as which;
+//   - [Confusion]: how many samples of each class are classified as which;
 //   - [Parallel]: parallel coordinates, a line for each combination of settings that was tried;
 //   - [Tree]: a tree of joins, such as the additions of a sum;
 //   - [Dots]: measurements in named rows, with their intervals;

@@ -18,8 +18,8 @@ type Loop struct {
 	All     int  // updates of the whole training
 }
 
-// AllUpdates returns the updates of a training: those of so many epochs, but not more than most, unless that is 0, nor
-// than an int counts.
+// AllUpdates returns the number of updates of a training: epochs times perEpoch, limited to most (0: no limit) and to
+// the largest int.
 func AllUpdates(epochs, perEpoch, most int) int {
 	n := min(int64(epochs)*int64(perEpoch), math.MaxInt)
 	if most > 0 {

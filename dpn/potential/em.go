@@ -28,7 +28,7 @@ type EMResult struct {
 	Converged     bool      `json:"converged"`
 	LogLikelihood []float64 `json:"log_likelihood"` // mean of log p in nats: at the start and after each iteration
 	Ridge         float64   `json:"ridge"`          // the least variance, in squared units of a feature
-	LambdaMax     float64   `json:"lambda_max"`     // largest eigenvalue of all P_i, at most some percent too low
+	LambdaMax     float64   `json:"lambda_max"`     // largest eigenvalue of all P_i, at most a few percent too low
 
 	fall float64 // by which an iteration that was taken back had lowered the log-likelihood
 }

@@ -124,7 +124,7 @@ func TestFlatFollowsClusters(t *testing.T) {
 }
 
 // TestLargest holds the largest eigenvalues against those of all P_i: exact where all of
-// the space is searched, otherwise some percent below at most; and the step sizes of chains,
+// the space is searched, otherwise a few percent below at most; and the step sizes of chains,
 // which come from them.
 func TestLargest(t *testing.T) {
 	for _, form := range Forms() {

@@ -58,7 +58,7 @@ const (
 )
 
 // DefaultStepSize is the h that Langevin takes: with lambda the largest eigenvalue of all
-// P_i (found to some percent), 0.1 / lambda for ULA, whose variances are then too large by
+// P_i (found to a few percent), 0.1 / lambda for ULA, whose variances are then too large by
 // about 5% at most in a single component, and d^(-1/3) / lambda for MALA, which scales so that acceptance stays in d
 // dimensions (Roberts and Rosenthal, JRSS B 60, 1998).
 func (p *Potential) DefaultStepSize(ctx context.Context, adjusted bool, threads int) (float64, error) {

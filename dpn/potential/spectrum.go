@@ -12,7 +12,7 @@ import (
 )
 
 // Steepest returns the largest eigenvalue of all P_i, on the given number of threads: exactly for the forms
-// diag and flat, otherwise some percent low at most (linalg.Lanczos).
+// diag and flat, otherwise a few percent low at most (linalg.Lanczos).
 func (p *Potential) Steepest(ctx context.Context, threads int) (float64, error) {
 	return p.SteepestBy(ctx, threads, Alone)
 }
@@ -39,7 +39,7 @@ func (p *Potential) greatest(ctx context.Context, threads int, by Division,
 	return top, err
 }
 
-// lanczosSteps is the number of products that largest takes: the eigenvalue is some percent
+// lanczosSteps is the number of products that largest takes: the eigenvalue is a few percent
 // low at most (linalg.Lanczos).
 const lanczosSteps = 24
 

@@ -89,8 +89,8 @@ type UncertaintyAdvice struct {
 // divided by a temperature that was fitted to other images.
 type CalibrationStudy struct {
 	Before *uncertainty.Calibration `json:"before"`
-	// After and Temperature are nil without validation images, and where they are read
-	// without a fault (or worse than by chance), so that no temperature is best.
+	// After and Temperature are nil without validation images, and if all of these are classified correctly or
+	// they are together no better than by chance: no temperature is best then.
 	After       *uncertainty.Calibration `json:"after"`
 	Temperature *uncertainty.Temperature `json:"temperature"`
 }
