@@ -414,6 +414,52 @@ func TestLists(t *testing.T) {
 	}
 }
 
+// TestLongTests checks that the page on reliability names, in its first paragraph, the tests named on it that do less
+// unless long tests are asked for.
+func TestLongTests(t *testing.T) {
+	text := strings.Join(read(t, "docs/reliability.md").lines, "\n")
+	intro, rest, _ := strings.Cut(text, "\n## ")
+	asks := regexp.MustCompile(`longtest\.(Asked|Need)\(`)
+	name := regexp.MustCompile(`^(\w+)\(`)
+	long := map[string]bool{}
+	for file := range tree(t) {
+		if !strings.HasSuffix(file, "_test.go") || file == "docs/docs_test.go" {
+			continue
+		}
+		functions := map[string]string{}
+		for _, f := range strings.Split("\n"+strings.Join(read(t, file).lines, "\n"), "\nfunc ")[1:] {
+			if m := name.FindStringSubmatch(f); m != nil {
+				functions[m[1]] = f
+			}
+		}
+		for f, body := range functions {
+			if !asks.MatchString(body) {
+				continue
+			}
+			long[f] = true
+			for caller, body := range functions { // of a helper
+				if !strings.HasPrefix(f, "Test") && strings.Contains(body, f+"(") {
+					long[caller] = true
+				}
+			}
+		}
+	}
+	if len(long) < 15 {
+		t.Errorf("only %d functions ask for long tests", len(long))
+	}
+	for _, f := range regexp.MustCompile(`\bTest\w+`).FindAllString(intro, -1) {
+		if !long[f] {
+			t.Errorf("docs/reliability.md: %s does not ask for long tests", f)
+		}
+	}
+	for f := range long {
+		word := regexp.MustCompile(`\b` + f + `\b`)
+		if strings.HasPrefix(f, "Test") && word.MatchString(rest) && !word.MatchString(intro) {
+			t.Errorf("docs/reliability.md: the first paragraph does not list %s, which asks for long tests", f)
+		}
+	}
+}
+
 // command is a program of this machine, also where the test itself is emulated.
 func command(name string, args ...string) *exec.Cmd {
 	c := exec.Command(name, args...)
