@@ -59,7 +59,7 @@ func (h hierarchy) capacity(level string, threads int) int {
 //   - L3: four times L2 if that is at most half of L3 (a virtual machine may own only part of
 //     the L3 that it sees), otherwise at least twice L2; 0 if that exceeds L3, which then
 //     cannot be measured;
-//   - memory: four times all caches, or what is free.
+//   - memory: four times the L2 or L3 caches, whichever are larger, at most what is free.
 func (h hierarchy) array(level string, threads int) int {
 	l2, l3 := h.capacity("L2", threads), h.capacity("L3", threads)
 	all := 0
