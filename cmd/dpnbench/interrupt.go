@@ -27,7 +27,7 @@ func interruptible(stderr *os.File) context.Context {
 	signal.Notify(c, list...)
 	go func() {
 		<-c
-		message := "dpnbench: stopping after the current step; interrupt again to stop immediately\n"
+		message := "dpnbench: stopping; interrupt again to stop immediately\n"
 		if term.IsTerminal(int(stderr.Fd())) { // the line may hold ^C and the progress
 			message = "\n" + message
 		}

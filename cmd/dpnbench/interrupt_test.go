@@ -40,7 +40,7 @@ func TestInterruptible(t *testing.T) {
 		}
 		<-ctx.Done()
 		b, err := os.ReadFile(f.Name())
-		const want = "dpnbench: stopping after the current step; interrupt again to stop immediately\n"
+		const want = "dpnbench: stopping; interrupt again to stop immediately\n"
 		if err != nil || string(b) != want {
 			t.Errorf("%v: printed %q (%v)", s, b, err)
 		}

@@ -47,7 +47,8 @@ zsh, fish and powershell).
 Exit status: 0 success; 1 the requested check, test or comparison failed; 2 wrong usage or
 unusable input; 3 internal error, a bug; 130 interrupted by Ctrl-C, kill or a lost terminal;
 141 results not read to the end, as in "| head" (files are written all the same).
-The first interrupt stops after the current step; a second one stops immediately.`
+The first interrupt saves what can be resumed and stops, usually within a second; a second one
+stops immediately.`
 
 func (a *app) command() *cobra.Command {
 	showVersion := false

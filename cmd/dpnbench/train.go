@@ -166,7 +166,8 @@ func (t *training) resolve(flags *pflag.FlagSet) (dpn.Config, error) {
 	return c, settingError(c.Validate(), flags, t.from)
 }
 
-// warnIdle warns of flags of settings that have no effect with the others. 0 may say so.
+// warnIdle warns of flags of settings that have no effect with the others. A value of 0 gets no warning: it may mean
+// exactly that.
 func (t *training) warnIdle(c dpn.Config) {
 	t.flags.VisitAll(func(f *pflag.Flag) {
 		if other, values := c.Needs(f.Name); f.Changed && other != "" && f.Value.String() != "0" {

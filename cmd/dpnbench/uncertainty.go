@@ -37,10 +37,12 @@ vectors of which every feature is taken from another sample.
 
 The output lists the AUROC (1: perfect separation, 0.5: chance); the FPR, the fraction of unknown
 images accepted at the threshold that accepts 95%% of the known ones; the expected calibration
-error before and after temperature scaling; and which score to use for which purpose. Scores are
-selected, and the temperature is fitted, on the validation images of the training and training
-images of --ood-data (of what has test images, too), never on test images. The folder of --out
-(default: "uncertainty" beside model.safetensors, "NAME-uncertainty" beside NAME.safetensors) gets
+error before and after temperature scaling; and which score to use for which purpose. The
+temperature is fitted on the validation images of the training. Scores are selected on these and,
+for sources of --ood-data that have both training and test images, on their training images. Test
+images select scores only if there are no validation images, or none that is misclassified; the
+output says so. The folder of --out (default: "uncertainty" beside model.safetensors,
+"NAME-uncertainty" beside NAME.safetensors) gets
 
   report.html        a self-contained page: summary, tables with 95%% intervals, all figures
   uncertainty.json   every number
