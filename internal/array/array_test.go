@@ -171,8 +171,27 @@ func TestNPZ(t *testing.T) {
 	}
 }
 
+// Damaged numbers are refused, compressed or not. A sum that is left out is not compared.
+func TestDamagedNPZ(t *testing.T) {
+	member := npyFile("<f4", false, "(2, 2)", packed(binary.LittleEndian, []float32{1, 2, 3, 4}))
+	for method, want := range map[uint16]string{zip.Store: ":a: damaged: CRC-32 ", zip.Deflate: ":a: "} {
+		var b bytes.Buffer
+		z := zip.NewWriter(&b)
+		w, _ := z.CreateHeader(&zip.FileHeader{Name: "a.npy", Method: method})
+		w.Write(member)
+		z.Close()
+		all(t, save(t, "x.npz", b.Bytes()), Options{})
+		b.Bytes()[bytes.LastIndex(b.Bytes(), []byte("PK\x07\x08"))-3] ^= 1 // behind the member
+		path := save(t, "x.npz", b.Bytes())
+		if _, err := Open(path, Options{}); err == nil || !strings.HasPrefix(err.Error(), path+want) {
+			t.Errorf("method %d: %v, want %s", method, err, want)
+		}
+	}
+	all(t, save(t, "x.npz", forged(t, zip.Store, uint64(len(member)), member)), Options{})
+}
+
 // forged returns an NPZ file that claims a member of n bytes, compressed and unpacked, where b alone lies.
-func forged(t *testing.T, method uint16, n uint64, b []byte) []byte {
+func forged(t testing.TB, method uint16, n uint64, b []byte) []byte {
 	var out bytes.Buffer
 	z := zip.NewWriter(&out)
 	w, err := z.CreateRaw(&zip.FileHeader{Name: "a.npy", Method: method, CompressedSize64: n, UncompressedSize64: n})
@@ -499,6 +518,7 @@ func FuzzNPZ(f *testing.F) {
 	}
 	z.Close()
 	f.Add(b.Bytes())
+	f.Add(forged(f, zip.Store, 144, npyFile("<f4", false, "(2, 2)", make([]byte, 16)))) // has no sum to get wrong
 	f.Fuzz(func(t *testing.T, b []byte) {
 		fuzzlimit.Check(t, 64*len(b)+32<<20, func() {
 			o := Options{Memory: 1 << 20, Texts: true}

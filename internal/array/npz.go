@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"strings"
 )
@@ -68,7 +69,11 @@ func readMember(file, name string, r *io.SectionReader, f *zip.File, o *Options)
 			f.CompressedSize64, start, r.Size())
 	}
 	if f.Method == zip.Store {
-		return readNPY(file, name, io.NewSectionReader(r, start, size), size, o.Texts)
+		stored := io.NewSectionReader(r, start, size)
+		if err := checkCRC(stored, f.CRC32); err != nil {
+			return nil, fmt.Errorf("%s:%s: %w", file, name, err)
+		}
+		return readNPY(file, name, stored, size, o.Texts)
 	}
 	if float64(size) > MaxDeflate*(float64(f.CompressedSize64)+1) {
 		return nil, fmt.Errorf("%s:%s: %d bytes unpack to %d, which cannot be", file, name, f.CompressedSize64,
@@ -88,4 +93,20 @@ func readMember(file, name string, r *io.SectionReader, f *zip.File, o *Options)
 		return nil, fmt.Errorf("%s:%s: %w", file, name, err)
 	}
 	return readNPY(file, name, bytes.NewReader(b), int64(len(b)), o.Texts)
+}
+
+// checkCRC reads r once, in parts, for the numbers are read in place later on, in any order. Some writers leave the sum
+// out: 0.
+func checkCRC(r io.Reader, want uint32) error {
+	if want == 0 {
+		return nil
+	}
+	sum := crc32.NewIEEE()
+	if _, err := io.CopyBuffer(sum, r, make([]byte, readBytes)); err != nil {
+		return err
+	}
+	if got := sum.Sum32(); got != want {
+		return fmt.Errorf("damaged: CRC-32 %08x, expected %08x as the archive says", got, want)
+	}
+	return nil
 }
