@@ -179,6 +179,31 @@ func TestTableErrors(t *testing.T) {
 	}
 }
 
+// A line has at most mostLine bytes and, if it is the first, mostColumns cells, which count as memory.
+func TestTableLimits(t *testing.T) {
+	spaces, cells := strings.Repeat(" ", mostLine-1), strings.Repeat("1,", mostColumns-1)
+	for _, c := range []struct {
+		text string
+		o    TableOptions
+		want string
+	}{
+		{spaces + "1", TableOptions{}, ""},
+		{spaces + "1\n1\n", TableOptions{}, ""},
+		{spaces + "11", TableOptions{}, "x.csv: line 1: longer than 64 MiB, or a quote without its end"},
+		{"1\n" + spaces + "11\n", TableOptions{}, "x.csv: line 2: longer than 64 MiB, or a quote without its end"},
+		{cells + "1\n", TableOptions{}, ""},
+		{cells + "1,1\n", TableOptions{}, "x.csv: line 1: more than 1048576 cells, the most columns of a table " +
+			"(separator: comma, guessed from the first line)"},
+		{cells + "1\n", TableOptions{Memory: 17<<20 - 1}, "x.csv: line 1: more cells than there is memory for"},
+		{cells + "1\n", TableOptions{Memory: 17 << 20}, ""},
+	} {
+		if _, err := ReadTable("x.csv", strings.NewReader(c.text), c.o); err == nil && c.want != "" ||
+			err != nil && err.Error() != c.want {
+			t.Errorf("%d bytes, %v: %v, want %q", len(c.text), c.o.Memory, err, c.want)
+		}
+	}
+}
+
 var errFailing = errors.New("input/output error")
 
 type failing struct{}

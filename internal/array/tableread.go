@@ -17,7 +17,10 @@ import (
 const (
 	firstBlock = 1 << 16 // bytes that are read first
 	mostBlock  = 1 << 20 // bytes of a block of usual lines
-	mostLine   = 1 << 26 // bytes of a line
+	mostLine   = 1 << 26 // bytes of a line, without its end
+
+	mostColumns = 1 << 20
+	cellBytes   = 16 // of a cell of the first line, beside its text
 )
 
 // block is some lines of a table.
@@ -111,7 +114,12 @@ func (t *Table) first(b *block) (header bool, err error) {
 		t.comma = ';'
 	}
 	var cells []string
+	memory := 0.0
 	for rest, more := b.text, true; more; {
+		if len(cells) == mostColumns {
+			return false, fmt.Errorf("line %d: more than %d cells, the most columns of a table%s", b.line, mostColumns,
+				t.separator())
+		}
 		var c []byte
 		c, rest, more, err = t.cell(rest)
 		if err != nil && isText(b.text) {
@@ -119,6 +127,9 @@ func (t *Table) first(b *block) (header bool, err error) {
 		}
 		if err != nil || !isText(c) {
 			return false, fmt.Errorf("line %d, column %d: expected text in UTF-8", b.line, len(cells)+1)
+		}
+		if memory += float64(cellBytes + len(c)); memory > t.options.Memory {
+			return false, fmt.Errorf("line %d: more cells than there is memory for", b.line)
 		}
 		cells = append(cells, string(c))
 	}
@@ -178,16 +189,16 @@ func (s *splitter) next(one bool) (*block, error) {
 				return s.cut(at), nil
 			}
 		}
+		if len(s.rest) > mostLine {
+			return nil, fmt.Errorf("line %d: longer than %d MiB, or a quote without its end", s.line, mostLine>>20)
+		}
 		if s.end {
 			if len(s.rest) == 0 {
 				return nil, nil
 			}
 			return s.cut(len(s.rest)), nil
 		}
-		if len(s.rest) > mostLine {
-			return nil, fmt.Errorf("line %d: longer than %d MiB, or a quote without its end", s.line, mostLine>>20)
-		}
-		if err := s.fill(max(size, 2*len(s.rest))); err != nil {
+		if err := s.fill(min(max(size, 2*len(s.rest)), mostLine+1)); err != nil {
 			return nil, err
 		}
 	}
