@@ -15,7 +15,8 @@ import (
 // columns chooses the columns of a table by its first line: that of the labels, those of the features, and those that
 // are left out.
 type columns struct {
-	opt Options
+	opt     Options
+	unnamed bool // the first line is no header: its cells are no names that somebody asks for
 
 	at      int      // the column of the labels; -1: none
 	dropped []int    // which opt.Drop names
@@ -42,10 +43,18 @@ func Columns(list string) ([]string, error) {
 // model says whether the table is for a model, which knows its features.
 func (c *columns) model() bool { return c.opt.Shape.Len() > 0 }
 
+// find returns the column of a number or, in a header, of a name.
+func (c *columns) find(column string, first []string) (int, error) {
+	if c.unnamed {
+		first = make([]string, len(first))
+	}
+	return array.ColumnNamed(column)(first)
+}
+
 // skip returns which columns are left out, and finds that of the labels.
 func (c *columns) skip(first []string) ([]int, error) {
 	for _, name := range c.opt.Drop {
-		at, err := array.ColumnNamed(name)(first)
+		at, err := c.find(name, first)
 		switch {
 		case err == nil:
 			c.dropped = append(c.dropped, at)
@@ -103,7 +112,7 @@ func (c *columns) hasLabel(first []string, named bool) bool {
 	if _, usual := array.LabelColumn(first, c.drops); usual {
 		return false
 	}
-	at, err := array.ColumnNamed(c.opt.Label)(first)
+	at, err := c.find(c.opt.Label, first)
 	return err == nil && !c.drops(at) && c.rest(first) == c.opt.Shape.Len()+1
 }
 
@@ -186,7 +195,7 @@ func (c *columns) skipOthers(first []string) ([]int, error) {
 	switch usual := array.UsualLabels(first, closed); {
 	case c.opt.Label == noLabel:
 	case c.opt.Label != "":
-		at, err := array.ColumnNamed(c.opt.Label)(first)
+		at, err := c.find(c.opt.Label, first)
 		if err != nil {
 			return nil, fmt.Errorf("--label: %w", err)
 		}
@@ -216,7 +225,7 @@ func (c *columns) labels(first []string) (int, error) {
 		return -1, nil
 	case "":
 	default:
-		at, err := array.ColumnNamed(c.opt.Label)(first)
+		at, err := c.find(c.opt.Label, first)
 		if err == nil && c.drops(at) {
 			err = fmt.Errorf("column %.60q is dropped (--drop)", c.opt.Label)
 		}

@@ -134,7 +134,8 @@ func tableOf(path string, r io.Reader, opt Options) (*part, []string, error) {
 	}
 	t, err := array.ReadTable(path, opt.reader(r), array.TableOptions{Skip: skip, Column: c.label,
 		Header: c.header(), Named: func() bool { return c.named },
-		Guess: func() bool { return c.guessed }, Hint: dropHint, Other: labelHint(opt), Finite: true,
+		Unnamed: func() { *c = columns{opt: opt, unnamed: true} },
+		Guess:   func() bool { return c.guessed }, Hint: dropHint, Other: labelHint(opt), Finite: true,
 		Narrow: true, Memory: opt.Memory})
 	if err != nil {
 		return nil, nil, err

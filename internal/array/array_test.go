@@ -356,7 +356,12 @@ func TestWithoutLabels(t *testing.T) {
 			t.Errorf("%q, %+v: %v without %q, want %v without %q", c.text, c.o, x, a.Labels, c.want, c.labels)
 		}
 	}
-	path := save(t, "x.csv", []byte("label\n1\n"))
+	path := save(t, "x.csv", []byte("7.5,0,2\n6.5,2,1\n"))
+	want := path + `: no column "0": expected 1 to 3`
+	if _, err := Open(path, Options{Without: "0"}); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	path = save(t, "x.csv", []byte("label\n1\n"))
 	for spec, want := range map[string]string{path: `columns of features beside 1 ("label")`,
 		path + ":a": "all columns"} {
 		if f, err := Open(spec, Options{WithoutLabels: true}); err == nil || !strings.Contains(err.Error(), want) {
@@ -466,6 +471,7 @@ func TestWrongFiles(t *testing.T) {
 		{save(t, "y.npy", good), "expected one label a row"},
 		{save(t, "y.npy", half), "row 1: label 0.5"},
 		{save(t, "y.csv", []byte("1\n2\n")) + ":kind", "no column"},
+		{save(t, "y.csv", []byte("7.5,0\n6.5,2\n")) + ":0", `y.csv: no column "0": expected 1 to 2`},
 		{save(t, "y.csv", []byte("f0,f1\n1,2\n1,2.5\n")), `row 2: label "2.5" in column "f1": expected a class`},
 		{save(t, "y.csv", []byte("1,2.5\n1,2\n")), `row 1: label "2.5" in column 2: expected a class`},
 		{save(t, "y.csv", []byte("label,b\n1.5,2\n")), `row 1: label "1.5" in column "label"`},

@@ -130,8 +130,15 @@ func readCSV(path, name string, f *os.File, o Options) (*Array, error) {
 
 // table returns the settings of a table whose column of a name, or number from 1, is texts; none if it is empty.
 func (o Options) table(column string) TableOptions {
-	names := []string{strings.ToLower(column)}
-	return TableOptions{Column: ColumnNamed(column), Header: append(names, LabelNames...), Memory: o.Memory}
+	unnamed := false
+	choose := func(first []string) (int, error) {
+		if unnamed {
+			first = make([]string, len(first))
+		}
+		return ColumnNamed(column)(first)
+	}
+	header := append([]string{strings.ToLower(column)}, LabelNames...)
+	return TableOptions{Column: choose, Unnamed: func() { unnamed = true }, Header: header, Memory: o.Memory}
 }
 
 // open opens a regular file. Errors begin with the path.

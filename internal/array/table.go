@@ -40,12 +40,15 @@ type TableOptions struct {
 	// in UTF-8.
 	Guess func() bool
 	// Named, if set, says after Skip and Column that the first line is a header, whatever it holds.
-	Named  func() bool
-	Hint   string  // what to do about a column that is not numbers, for errors; empty: nothing
-	Other  string  // what to do if Column chose the wrong column, for errors; empty: nothing
-	Finite bool    // refuse numbers that are infinite or NaN
-	Narrow bool    // keep numbers as float32, for Floats
-	Memory float64 // bounds, in bytes, what is kept; 0: no limit
+	Named func() bool
+	// Unnamed, if set, is told that the first line is no header, before Skip and Column are called once more: its cells
+	// are no names.
+	Unnamed func()
+	Hint    string  // what to do about a column that is not numbers, for errors; empty: nothing
+	Other   string  // what to do if Column chose the wrong column, for errors; empty: nothing
+	Finite  bool    // refuse numbers that are infinite or NaN
+	Narrow  bool    // keep numbers as float32, for Floats
+	Memory  float64 // bounds, in bytes, what is kept; 0: no limit
 }
 
 // ReadTable reads text of comma- or tab-separated cells, on all cores. It may be compressed by gzip. The first line is
@@ -96,7 +99,7 @@ func (t *Table) checkHeader() error {
 }
 
 // ColumnNamed returns the choice of the column of a number from 1, or of a name; of none if that is empty. A number
-// comes first, because cells of a first line that is no header may hold it, too.
+// comes first, because cells of a first line that is no header may hold it, too. Cells that are all empty are no names.
 func ColumnNamed(column string) func(first []string) (int, error) {
 	return func(first []string) (int, error) {
 		if column == "" {
@@ -108,7 +111,11 @@ func ColumnNamed(column string) func(first []string) (int, error) {
 		if at := slices.Index(first, column); at >= 0 {
 			return at, nil
 		}
-		return 0, fmt.Errorf("no column %.60q: expected %s or 1 to %d", column, cellsOf(first), len(first))
+		names := ""
+		if slices.ContainsFunc(first, func(c string) bool { return c != "" }) {
+			names = cellsOf(first) + " or "
+		}
+		return 0, fmt.Errorf("no column %.60q: expected %s1 to %d", column, names, len(first))
 	}
 }
 
@@ -128,28 +135,15 @@ func cellsOf(cells []string) string {
 // begin sets the columns from the first line, and reports whether it is a header.
 func (t *Table) begin(cells []string) (header bool, err error) {
 	t.Columns = len(cells)
-	if t.options.Skip != nil {
-		list, err := t.options.Skip(cells)
-		if err != nil {
-			return false, err
-		}
-		for _, i := range list {
-			if t.skip == nil {
-				t.skip = make([]bool, len(cells))
-			}
-			t.skip[i] = true
-		}
+	if err = t.choose(cells); err != nil {
+		t.skip, t.Column = nil, len(cells)-1 // as most tables, to tell whether there are names to list
 	}
-	if t.options.Column != nil {
-		if t.Column, err = t.options.Column(cells); err != nil {
-			return false, err
-		}
-		if t.Column >= 0 && t.skips(t.Column) {
-			return false, fmt.Errorf("column %d (%.60q) is left out, and the one of texts", t.Column+1, cells[t.Column])
-		}
+	if header = t.isHeader(cells); !header && t.options.Unnamed != nil {
+		t.options.Unnamed()
+		err = t.choose(cells)
 	}
-	if !t.isHeader(cells) {
-		return false, nil
+	if err != nil || !header {
+		return false, err
 	}
 	seen := map[string]int{}
 	for i, c := range cells {
@@ -160,6 +154,30 @@ func (t *Table) begin(cells []string) (header bool, err error) {
 	}
 	t.Names = cells
 	return true, nil
+}
+
+// choose sets which columns are left out, and that of texts.
+func (t *Table) choose(cells []string) (err error) {
+	t.skip, t.Column = nil, -1
+	if t.options.Skip != nil {
+		list, err := t.options.Skip(cells)
+		if err != nil {
+			return err
+		}
+		for _, i := range list {
+			if t.skip == nil {
+				t.skip = make([]bool, len(cells))
+			}
+			t.skip[i] = true
+		}
+	}
+	if t.options.Column == nil {
+		return nil
+	}
+	if t.Column, err = t.options.Column(cells); err == nil && t.Column >= 0 && t.skips(t.Column) {
+		err = fmt.Errorf("column %d (%.60q) is left out, and the one of texts", t.Column+1, cells[t.Column])
+	}
+	return err
 }
 
 // yes is a usual name of labels, but also a class, the other of n. With numbers that have fractions it makes no header.
