@@ -85,6 +85,7 @@ func TestTableForms(t *testing.T) {
 		{"x.csv", "1.5,2,y\n7,8,n\n", nil, []string{"y", "n"}, []float32{1.5, 2, 7, 8}},
 		{"x.csv", "1,2,Y\n7,8,9\n", []string{"1", "2", "Y"}, []string{"9"}, []float32{7, 8}},
 		{"x.csv", "\"1\",\"2\",\"3\"\n", nil, []string{"3"}, []float32{1, 2}},
+		{"x.csv", "1,\"a\rb\"\r", nil, []string{"a\rb"}, []float32{1}},
 		{"x.csv", "1e-3,-0.25,a\n+4,123456789012345678,a\n", nil, []string{"a", "a"},
 			[]float32{1e-3, -0.25, 4, 123456789012345678}},
 	} {
@@ -151,6 +152,10 @@ func TestTableErrors(t *testing.T) {
 		{"\xff\xfe" + utf16("\"a\",b,k\n1,2,x\n"), "line 1, column 1: expected text in UTF-8"},
 		{utf16("\"a\",b,k\n1,2,x\n"), "line 1, column 1: expected text in UTF-8"},
 		{utf16("a,b,k\n1,2,x\n"), "line 1, column 1: expected text in UTF-8"},
+		{"a,b,k\r1,2,x\r", "x.csv: lines that end with CR alone, expected LF or CR LF"},
+		{"\"a\",b,k\r\r1,2,x", "x.csv: lines that end with CR alone"},
+		{"1,2\r1,\"2", "x.csv: lines that end with CR alone"},
+		{strings.Repeat("1,2\r", mostLine/4+1), "x.csv: lines that end with CR alone"},
 		{long + "1,x,3\n" + long, "line 400001, column 2"},
 		{packed.String()[:packed.Len()/2], "unexpected EOF"},
 	} {

@@ -103,6 +103,9 @@ func (t *Table) read(r io.Reader) error {
 // first sets the columns from the first line, and reports whether it is a header.
 func (t *Table) first(b *block) (header bool, err error) {
 	b.text = bytes.TrimPrefix(b.text, []byte("\ufeff"))
+	if onlyCR(b.text) {
+		return false, errOnlyCR
+	}
 	t.comma = ','
 	has := func(c string) bool { return bytes.Contains(b.text, []byte(c)) }
 	switch name := strings.TrimSuffix(strings.ToLower(t.File), ".gz"); {
@@ -134,6 +137,27 @@ func (t *Table) first(b *block) (header bool, err error) {
 		cells = append(cells, string(c))
 	}
 	return t.begin(cells)
+}
+
+// errOnlyCR is of text whose lines end as on old Macs.
+var errOnlyCR = errors.New("lines that end with CR alone, expected LF or CR LF")
+
+// onlyCR says whether text has line ends, but only CR, outside of quotes.
+func onlyCR(text []byte) bool {
+	text = bytes.TrimRight(text, "\r") // the last line is one without its end
+	if bytes.IndexByte(text, '\r') < 0 || bytes.IndexByte(text, '\n') >= 0 {
+		return false
+	}
+	quoted := false
+	for _, c := range text {
+		switch {
+		case c == '"':
+			quoted = !quoted
+		case c == '\r' && !quoted:
+			return true
+		}
+	}
+	return false
 }
 
 // isText says whether b is text in UTF-8. That of UTF-16 has zeros.
@@ -190,6 +214,9 @@ func (s *splitter) next(one bool) (*block, error) {
 			}
 		}
 		if len(s.rest) > mostLine {
+			if s.line == 1 && onlyCR(s.rest) {
+				return nil, errOnlyCR
+			}
 			return nil, fmt.Errorf("line %d: longer than %d MiB, or a quote without its end", s.line, mostLine>>20)
 		}
 		if s.end {
