@@ -214,7 +214,7 @@ func (z *features) measure(ctx context.Context, e *engine.Engine) (*separationRe
 	if err != nil {
 		return nil, nil, fmt.Errorf("--labels %w", err)
 	}
-	z.noteColumn("--labels", z.labels, labels)
+	z.noteLabels("--labels", z.labels, labels)
 	r := &separationResult{Labels: z.labels, ClassNames: labels.Names, Draws: z.draws, Subsets: z.subsets, Seed: z.seed,
 		Tier: e.Tier().String(), Threads: e.Threads()}
 	var layers []separation.LayerInput
@@ -315,10 +315,14 @@ func (z *features) layers(folder string, labels *array.Labels) ([]separation.Lay
 	return layers, files, z.addClassifier(layers, arrays, folder)
 }
 
-// noteColumn says which column of a table of several holds the labels, if nobody named it.
-func (z *features) noteColumn(flag, spec string, labels *array.Labels) {
+// noteLabels says which column of a table of several holds the labels, if nobody named it, and which classes may be
+// missing labels.
+func (z *features) noteLabels(flag, spec string, labels *array.Labels) {
 	if labels.Column > 0 {
 		z.note("%s %s: column %s holds the labels\n", flag, spec, labels.ColumnName)
+	}
+	for _, note := range array.NoteMissing(labels.Names, labels.Of) {
+		z.note("%s %s: %s\n", flag, spec, note)
 	}
 }
 
@@ -373,7 +377,7 @@ func (z *features) addTests(layers []separation.LayerInput, folder string, train
 		return fmt.Errorf("--test-labels %w", err)
 	}
 	if folder == "" || folder == z.epochs[0] {
-		z.noteColumn("--test-labels", z.testLabels, labels)
+		z.noteLabels("--test-labels", z.testLabels, labels)
 	}
 	if err := z.rename(labels, train); err != nil {
 		return fmt.Errorf("--test-labels %s: %w", z.testLabels, err)

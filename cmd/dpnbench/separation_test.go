@@ -227,6 +227,7 @@ func TestSeparationColumns(t *testing.T) {
 		add("files.csv", "img%d.png,%d", i, i%2)
 		add("kinds.csv", "img%d.png,%d", i, i%2)
 		add("y.csv", "%d", i%2)
+		add("missing.csv", "%s", []string{"NA", "u"}[i%2])
 		add("fractions.csv", "%v,%v", a, b)
 	}
 	for name, text := range texts {
@@ -250,6 +251,7 @@ func TestSeparationColumns(t *testing.T) {
 		{"plain.csv", "files.csv", `files.csv: column "label" holds the labels`},
 		{"plain.csv", "last.csv", "last.csv: column 3 holds the labels"},
 		{"plain.csv", "kinds.csv:kind", ""},
+		{"plain.csv", "missing.csv", `missing.csv: class "NA": `},
 		{"full.csv", "y.csv", `full.csv: column "label" holds labels and is left out`},
 		{"full.csv", "full.csv", `full.csv: column "label" holds the labels`},
 		{"full.csv", "full.csv:label", ""},

@@ -31,6 +31,7 @@ type part struct {
 	noLevel *levelError // why one of whole numbers does not
 	labels  []int       // nil: not labelled, or texts
 	texts   []string    // labels that are names
+	folders bool        // they are those of folders
 	total   int         // samples of the file, if only the first of them are here
 	notes   []string    // what a user should know of it
 	before  string      // the shape of images that were converted to another; empty: they were not
@@ -133,6 +134,7 @@ func (c *content) data(opt Options) (*dataset.Data, error) {
 	if err := c.classify(opt.Classes); err != nil {
 		return nil, err
 	}
+	c.noteMissing()
 	if err := c.split(opt); err != nil {
 		return nil, err
 	}
@@ -168,6 +170,17 @@ func (c *content) data(opt Options) (*dataset.Data, error) {
 		}
 	}
 	return d, nil
+}
+
+// noteMissing notes classes that may be missing labels. Those of folders have names that somebody gave.
+func (c *content) noteMissing() {
+	var of [][]int
+	for _, p := range c.parts() {
+		if !p.folders {
+			of = append(of, p.labels)
+		}
+	}
+	c.notes = append(c.notes, array.NoteMissing(c.classes, of...)...)
 }
 
 // coarse notes features of large numbers whose differences float32 hardly keeps, such as times in seconds since 1970.

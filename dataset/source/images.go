@@ -82,7 +82,7 @@ func readImages(path string, opt Options) (*content, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.texts = classesOfFiles(files) // of all
+		p.texts, p.folders = classesOfFiles(files), true // of all
 		*s.to = p
 	}
 	return c, c.sameChannels(opt)

@@ -215,7 +215,7 @@ func samplesOfImages(name string, files []imageFile, opt Options) (*content, []s
 	if err != nil {
 		return nil, nil, err
 	}
-	p.texts = classesOfFiles(files)
+	p.texts, p.folders = classesOfFiles(files), true
 	return &content{name: name, test: p}, names, nil
 }
 

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"dpnbench/internal/format"
 )
 
 // LabelNames are usual names of a column of labels, the most usual first, by which a header is told from a label.
@@ -93,6 +95,31 @@ func noLabel(text string) string {
 		return fmt.Sprintf("%.60q: expected a label in UTF-8", text)
 	}
 	return ""
+}
+
+// missingLabels are what other programs write for a label that is missing, in lower case.
+var missingLabels = []string{"", "na", "nan", "null", "n/a"}
+
+// NoteMissing notes classes whose names are usual for a label that is missing. of are labels of samples.
+func NoteMissing(classes []string, of ...[]int) (notes []string) {
+	for y, class := range classes {
+		if !slices.Contains(missingLabels, strings.ToLower(class)) {
+			continue
+		}
+		n := 0
+		for _, labels := range of {
+			for _, label := range labels {
+				if label == y {
+					n++
+				}
+			}
+		}
+		if n > 0 {
+			notes = append(notes, fmt.Sprintf("class %q: %s, perhaps of missing labels: leave them out if so", class,
+				format.Count(n, "sample")))
+		}
+	}
+	return notes
 }
 
 // CheckLabels refuses labels, the column of texts, that noLabel or noClass finds. The hint says how to choose another
