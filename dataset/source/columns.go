@@ -191,7 +191,10 @@ func (c *columns) skipOthers(first []string) ([]int, error) {
 			open = append(open, i)
 		}
 	}
-	closed := func(i int) bool { return !slices.Contains(open, i) }
+	closed := func(i int) bool { // open ascends, and may be long
+		_, ok := slices.BinarySearch(open, i)
+		return !ok
+	}
 	switch usual := array.UsualLabels(first, closed); {
 	case c.opt.Label == noLabel:
 	case c.opt.Label != "":

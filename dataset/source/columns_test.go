@@ -2,8 +2,10 @@ package source
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"dpnbench/dataset"
 )
@@ -191,6 +193,26 @@ func TestColumns(t *testing.T) {
 		if names, err := Columns(list); err == nil {
 			t.Errorf("%q: %q", list, names)
 		}
+	}
+}
+
+// A table with many columns that a model does not know is read in the time that its cells take.
+func TestManyColumns(t *testing.T) {
+	const n = 1 << 18
+	var text strings.Builder
+	for i := range n {
+		fmt.Fprintf(&text, "c%d,", i)
+	}
+	text.WriteString("a\n" + strings.Repeat("1,", n) + "2\n")
+	path := write(t, t.TempDir(), "x.csv", []byte(text.String()))
+	start := time.Now()
+	d, _, err := OpenSamples(context.Background(), []string{path}, nil, dataset.Vector(1),
+		Options{Features: []string{"a"}, Shape: dataset.Vector(1)})
+	if err != nil || d.Test.Values[0] != 2 {
+		t.Fatalf("%v, %v", d, err)
+	}
+	if took := time.Since(start); took > 10*time.Second {
+		t.Errorf("%v for %d columns", took, n)
 	}
 }
 
