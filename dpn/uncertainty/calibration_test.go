@@ -165,6 +165,31 @@ func TestBins(t *testing.T) {
 	}
 }
 
+// TestCalibrateByHand measures 8 samples. Of equal width are 4 bins of 2 samples, of equal mass one for each
+// confidence.
+func TestCalibrateByHand(t *testing.T) {
+	l := Logits{Classes: 2, Labels: []uint16{0, 1, 0, 1, 0, 0, 0, 1}}
+	for _, p := range []float64{0.55, 0.58, 0.7, 0.7, 0.82, 0.85, 0.95, 0.97} { // of class 0
+		l.X = append(l.X, float32(math.Log(p/(1-p))), 0)
+	}
+	c := calibrate(t, l, 1)
+	for _, m := range []struct {
+		what      string
+		got, want float64
+	}{
+		{"confidence", c.Confidence, 6.12 / 8},
+		{"accuracy", c.Accuracy, 5. / 8},
+		{"ECE", c.ECE, 2 * (0.065 + 0.2 + 0.165 + 0.46) / 8},
+		{"ECE by equal mass", c.ECEEqualMass, (0.45 + 0.58 + 2*0.2 + 0.18 + 0.15 + 0.05 + 0.97) / 8},
+		// The sum of sqrt(2 * 2/pi * c (1-c)) over the mean confidences 0.565, 0.7, 0.835 and 0.96.
+		{"ECE by chance", c.ECEChance, 1.716439 / 8},
+	} {
+		if !(math.Abs(m.got-m.want) <= 1e-6) {
+			t.Errorf("%s: %v, want %v", m.what, m.got, m.want)
+		}
+	}
+}
+
 func counts(bins []Bin) (n []int) {
 	for _, b := range bins {
 		n = append(n, b.Samples)
