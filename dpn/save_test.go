@@ -3,6 +3,7 @@ package dpn
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -85,6 +86,28 @@ func TestSavesFail(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestLastSave has the last save of training fail some times: it is tried twice.
+func TestLastSave(t *testing.T) {
+	for failures, calls := range []int{1, 2, 2} {
+		f := &fitting{progress: progress{Epochs: 3, Updates: 12}, saved: saved{epochs: 1, updates: 7}}
+		made := 0
+		err := f.saveLast(func() error {
+			if made++; made <= failures {
+				return fmt.Errorf("failure %d", made)
+			}
+			return nil
+		}, true)
+		var unsaved *UnsavedError
+		if errors.As(err, &unsaved) != (failures == 2) || made != calls {
+			t.Errorf("%d failures: error %v after %d saves, want %d", failures, err, made, calls)
+		}
+		want := "failure 2: the last save failed: 2 epochs and 5 updates are not saved"
+		if unsaved != nil && unsaved.Error() != want {
+			t.Errorf("error %q, want %q", unsaved, want)
 		}
 	}
 }
