@@ -277,43 +277,53 @@ func restore(t *testing.T, dir string, files map[string]string) {
 
 // TestCheckpoints lists the updates after which a run of 4 epochs with 3 updates is saved: after the first and
 // the last epoch, after others a moment after the last save at the earliest, and as the options say, with one rank and
-// with two.
+// with two. Time passes in updates, and by each look at the clock, of which a save is the time of one.
 func TestCheckpoints(t *testing.T) {
 	longtest.Native(t)
 	e := newEngine(t)
+	defer func() { now = time.Now }()
+	const ms = time.Millisecond
 	for _, c := range []struct {
-		updates  int
-		interval time.Duration
-		gap      int // updates without a save, at most
-		most     int // saves
+		updates      int
+		interval     time.Duration
+		update, look time.Duration
+		want         []int
+		two          []int // with two ranks, if others: before an update they agree on a save after it
 	}{
-		{0, 0, 9, 4},
-		{0, time.Hour, 9, 4},
-		{0, time.Nanosecond, 1, 16}, // before each update, and after each epoch
-		{1, 0, 1, 12},
-		{2, time.Hour, 2, 12},
-		{12, 0, 9, 4},
+		{update: 100 * ms, want: []int{3, 12}},
+		{update: 333 * ms, want: []int{3, 9, 12}}, // an epoch is less than a second
+		{update: 334 * ms, want: []int{3, 6, 9, 12}},
+		{update: 600 * ms, look: 100 * ms, want: []int{3, 9, 12}}, // 1.9 s are not 20 times what a save takes
+		{update: 650 * ms, look: 100 * ms, want: []int{3, 6, 9, 12}},
+		{interval: time.Hour, update: 100 * ms, want: []int{3, 12}},
+		{interval: 250 * ms, update: 100 * ms, want: []int{3, 6, 9, 12}},
+		{interval: 150 * ms, update: 100 * ms, want: []int{2, 3, 5, 7, 9, 11, 12}, two: []int{3, 6, 9, 12}},
+		{interval: 1, look: 1, want: []int{0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 8, 9, 9, 10, 11, 12},
+			two: []int{1, 2, 3, 3, 4, 5, 6, 6, 7, 8, 9, 9, 10, 11, 12}}, // before each update, and after each epoch
+		{updates: 1, want: []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}},
+		{updates: 2, interval: time.Hour, want: []int{2, 3, 5, 7, 9, 11, 12}},
+		{updates: 12, want: []int{3, 12}},
 	} {
 		r := newCheckpointRun(t, e, func(c *Config) { c.Batch, c.ValSize = 120, 0 })
 		r.c.Epochs, r.c.Shards = 4, 2
 		for _, r.ranks = range []int{0, 2} {
+			want := c.want
+			if r.ranks == 2 && c.two != nil {
+				want = c.two
+			}
+			var passed atomic.Int64
+			begun := time.Now()
+			now = func() time.Time { return begun.Add(time.Duration(passed.Add(int64(c.look)))) }
 			var got []int
 			opt := FitOptions{Dir: t.TempDir(), CheckpointUpdates: c.updates, CheckpointInterval: c.interval,
-				OnSave: func(_, updates int) { got = append(got, updates) }}
+				OnUpdate: func(int, int, float64) { passed.Add(int64(c.update)) },
+				OnSave:   func(_, updates int) { got = append(got, updates) }}
 			if _, _, err := r.fit(context.Background(), opt); err != nil {
 				t.Fatal(err)
 			}
-			wrong := len(got) > c.most || !slices.Contains(got, 3) || !slices.Contains(got, 12)
-			for i, at := range got {
-				before := 0
-				if i > 0 {
-					before = got[i-1]
-				}
-				wrong = wrong || at < before || at-before > c.gap
-			}
-			if wrong {
-				t.Errorf("%d ranks, every %d updates or %v: saved after updates %v", r.ranks, c.updates, c.interval,
-					got)
+			if !slices.Equal(got, want) {
+				t.Errorf("%d ranks, every %d updates or %v, an update takes %v, a save %v: saved after %v, want %v",
+					r.ranks, c.updates, c.interval, c.update, c.look, got, want)
 			}
 		}
 	}

@@ -141,7 +141,7 @@ func (m *Model) Fit(ctx context.Context, e *engine.Engine, s *dataset.Set, opt F
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	f := &fitting{m: m, e: e, train: train, val: val, opt: opt, lines: newMetrics(), begun: time.Now()}
+	f := &fitting{m: m, e: e, train: train, val: val, opt: opt, lines: newMetrics(), begun: now()}
 	return f.run(ctx)
 }
 
@@ -203,7 +203,7 @@ func (f *fitting) run(ctx context.Context) (*FitResult, error) {
 			return nil, err
 		}
 		err = f.prepare(ctx, resumed)
-		f.Prepared += time.Since(f.begun).Seconds()
+		f.Prepared += now().Sub(f.begun).Seconds()
 	}
 	if err == nil && !resumed {
 		err = f.begin(ctx)

@@ -38,13 +38,15 @@ const (
 	costShare = 20
 )
 
+var now = time.Now // tests replace the clock
+
 // checkpointDue says whether to save in the middle of an epoch, after so many updates.
 func (f *fitting) checkpointDue(updates int) bool {
 	if f.opt.Dir == "" {
 		return false
 	}
 	n, interval := f.opt.CheckpointUpdates, f.opt.CheckpointInterval
-	return n > 0 && updates-f.tried.updates >= n || interval > 0 && time.Since(f.tried.at) >= interval
+	return n > 0 && updates-f.tried.updates >= n || interval > 0 && now().Sub(f.tried.at) >= interval
 }
 
 // UnsavedError says that the folder could not be brought up to date when training ended. What it held before is
@@ -99,7 +101,7 @@ func (f *fitting) saveLast(save func() error, finished bool) error {
 // epochDue says whether to save when an epoch finishes.
 func (f *fitting) epochDue() bool {
 	return f.saved.epochs == 0 && f.tried.refused == "" || f.checkpointDue(f.Updates) ||
-		time.Since(f.tried.at) >= max(moment, costShare*f.tried.took)
+		now().Sub(f.tried.at) >= max(moment, costShare*f.tried.took)
 }
 
 // saveEpoch saves the epoch that has just finished, if that is due or training ends, or remembers its model if that
@@ -152,10 +154,10 @@ func (f *fitting) save(running progress, state bool) error {
 	if f.opt.Dir == "" {
 		return nil
 	}
-	begun := time.Now()
+	begun := now()
 	err := f.replace(running, state)
-	took := time.Since(begun)
-	f.tried.updates, f.tried.at, f.tried.took = f.Updates, time.Now(), took
+	took := now().Sub(begun)
+	f.tried.updates, f.tried.at, f.tried.took = f.Updates, now(), took
 	if err != nil {
 		return err
 	}
