@@ -42,6 +42,33 @@ func TestQuantile(t *testing.T) {
 	}
 }
 
+// TestWilson has the intervals of method 3 in table I of Newcombe, Statistics in Medicine 17 (1998), with four
+// decimals: also of shares of 0 and 1.
+func TestWilson(t *testing.T) {
+	for _, c := range []struct {
+		k, n      int
+		low, high float64
+	}{
+		{81, 263, 0.2553, 0.3662},
+		{15, 148, 0.0624, 0.1605},
+		{0, 20, 0, 0.1611},
+		{20, 20, 0.8389, 1}, // 0 of 20, mirrored
+		{1, 29, 0.0061, 0.1718},
+	} {
+		low, high := Wilson(float64(c.k)/float64(c.n), c.n)
+		if !(math.Abs(low-c.low) <= 5.1e-5) || !(math.Abs(high-c.high) <= 5.1e-5) {
+			t.Errorf("%d of %d: %v to %v, want %v to %v", c.k, c.n, low, high, c.low, c.high)
+		}
+	}
+	for n := 1; n <= 1000; n++ { // rounding takes neither end beyond the share
+		low, above := Wilson(0, n)
+		below, high := Wilson(1, n)
+		if low != 0 || high != 1 || !(math.Abs(above-(1-below)) <= 1e-15) {
+			t.Errorf("%d samples: none %v to %v, all %v to %v", n, low, above, below, high)
+		}
+	}
+}
+
 func TestSpearman(t *testing.T) {
 	x := []float64{3, 1, 2, 2}
 	if got := ranked(x); !slices.Equal(got, []float64{4, 1, 2.5, 2.5}) {
