@@ -12,6 +12,7 @@ func TestNumbers(t *testing.T) {
 		{Significant(0.0239), "0.0239"},
 		{Significant(9.999), "10.00"},
 		{Significant(1234.5), "1234"},
+		{Significant(123456), "123456"}, // a digit more would be a decimal
 		{Significant(-2), "−2.00"},
 		{Significant(0), "0"},
 		{Significant(3e-7), "3e-07"},
