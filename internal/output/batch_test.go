@@ -116,6 +116,34 @@ func TestBatch(t *testing.T) {
 	}
 }
 
+// TestBatchWithoutLinks has a batch fail where a replaced file got no second link: it is not removed as a new one is.
+func TestBatchWithoutLinks(t *testing.T) {
+	defer func() { link = os.Link }()
+	link = func(from, to string) error {
+		return &os.LinkError{Op: "link", Old: from, New: to, Err: syscall.EPERM}
+	}
+	dir := t.TempDir()
+	put(t, dir, map[string]string{"a": "old", "gone": "old"})
+	var b Batch
+	b.Remove(filepath.Join(dir, "gone"))
+	for _, name := range []string{"a", "c", "d"} {
+		if err := b.Write(filepath.Join(dir, name), content("new")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "d"), 0o755); err != nil { // meanwhile
+		t.Fatal(err)
+	}
+	err := b.Commit()
+	got := holds(t, dir)
+	if a := got["a"]; err == nil || a != "old" && a != "new" {
+		t.Errorf("error %v, the file holds %q", err, a)
+	}
+	if delete(got, "a"); !maps.Equal(got, map[string]string{"gone": "old", "d": "folder"}) {
+		t.Errorf("the folder holds %v, want those that were there", got)
+	}
+}
+
 // TestRefused writes where the file system refuses a temporary file, its renaming, or both.
 func TestRefused(t *testing.T) {
 	defer func() { rename, create = os.Rename, os.OpenFile }()
