@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -142,6 +143,31 @@ func TestReadIDXErrors(t *testing.T) {
 	_, err = readIDX("f", bytes.NewReader(bigZip[:len(bigZip)/2]), int64(len(bigZip)/2), 3, 1, Options{})
 	if err == nil {
 		t.Error("a truncated gzip is accepted when only its first image is wanted")
+	}
+}
+
+// TestDeflateLimit has the headers of compressed files promise as much as their bytes can hold, and a byte more.
+func TestDeflateLimit(t *testing.T) {
+	stored := func(promised int) []byte { // as many bytes, whatever they promise
+		var out bytes.Buffer
+		z, err := gzip.NewWriterLevel(&out, gzip.NoCompression)
+		if err != nil {
+			t.Fatal(err)
+		}
+		z.Write(idxBytes(counting(64), uint32(promised)))
+		z.Close()
+		return out.Bytes()
+	}
+	most := 1040*(len(stored(1))+1) - 1
+	for _, c := range []struct {
+		promised int
+		want     string
+	}{{most, fmt.Sprintf("64 of the %d bytes", most)}, {most + 1, "cannot hold"}} {
+		file := stored(c.promised)
+		if _, err := readIDX("f", bytes.NewReader(file), int64(len(file)), 1, 0, Options{}); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
+			t.Errorf("%d bytes promise %d: %v, want %q", len(file), c.promised, err, c.want)
+		}
 	}
 }
 

@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"image"
 	"image/color"
 	"image/gif"
 	"image/jpeg"
 	"image/png"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -132,6 +135,34 @@ func TestDecode(t *testing.T) {
 	big := encode(image.NewGray(image.Rect(0, 0, 300, 200)), asPNG)
 	if _, err := decode(big, 59999); err == nil || !strings.Contains(err.Error(), "200 x 300 pixels") {
 		t.Errorf("too many pixels: %v", err)
+	}
+}
+
+// TestImageLimits has files that claim the most pixels and one more, and one of a byte too many.
+func TestImageLimits(t *testing.T) {
+	for _, c := range []struct {
+		rows, cols uint32
+		refused    bool
+	}{{8192, 8192, false}, {1, 67_108_864, false}, {5, 13_421_773, true}, {67_108_865, 1, true}} {
+		head := binary.BigEndian.AppendUint32([]byte("IHDR"), c.cols)
+		head = append(binary.BigEndian.AppendUint32(head, c.rows), 8, 0, 0, 0, 0)
+		file := append([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0d"), head...) // no pixels follow
+		file = binary.BigEndian.AppendUint32(file, crc32.ChecksumIEEE(head))
+		_, err := (&imageFile{path: "x.png", content: file}).read(Options{})
+		want := fmt.Sprintf("%d x %d pixels, expected 1 to 67108864", c.rows, c.cols)
+		if err == nil || (err.Error() == want) != c.refused {
+			t.Errorf("%d x %d pixels: %v, want %q: %v", c.rows, c.cols, err, want, c.refused)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "x.png")
+	if err := os.WriteFile(path, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, 256<<20+1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (&imageFile{path: path}).read(Options{}); err == nil || err.Error() != "more than 268435456 bytes" {
+		t.Errorf("a byte more than 256 MiB: %v", err)
 	}
 }
 
