@@ -380,6 +380,10 @@ func TestRiseClosedForm(t *testing.T) {
 		!(math.Abs(far.LargestFall-want) <= 1e-5*want) {
 		t.Errorf("alpha lambda 3: %+v, expected the fall %v at step 4 of image 2", far, want)
 	}
+	one, err := SweepRises(ctx, e, m, s.Slice(1, 2), RiseOptions{Steps: 1, Alphas: []float64{0.1}})
+	if err != nil || one.Rises[0].Pairs != 1 || one.Rises[0].Rises != 1 || one.Rises[0].StrictShare != 1 {
+		t.Errorf("one pair: %+v, %v: expected one rise, the share of which is 1", one, err)
+	}
 	wild, err := SweepRises(ctx, e, m, s, RiseOptions{Steps: 40, Alphas: []float64{1e5}, LambdaMax: 4})
 	if err != nil || wild.Rises[0].NotFinite == 0 {
 		t.Errorf("%+v, %v: expected numbers out of range", wild, err)

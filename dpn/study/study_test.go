@@ -112,6 +112,14 @@ func TestStudy(t *testing.T) {
 				t.Errorf("%d paths, want %d; centres %v, fixed points of %d images", s.Paths.Samples, paths, s.Moves,
 					s.FixedPoints.Samples)
 			}
+			for _, l := range s.Layers { // all components, and of a step the first two
+				if want := min(l.Dim, test.Len()-1); len(l.ExplainedVariance) != want {
+					t.Errorf("%s: the variances of %d components, want %d", l.Name, len(l.ExplainedVariance), want)
+				}
+			}
+			if l := s.Steps[1]; len(l.ExplainedVariance) != 2 {
+				t.Errorf("%s: the variances of %d components, want 2", l.Name, len(l.ExplainedVariance))
+			}
 			if !reflect.DeepEqual(s.Shapes["steps_law"], LawShape{s.StepsLaw.Shape(), s.StepsLaw.Follows()}) {
 				t.Errorf("shapes are %v", s.Shapes)
 			}

@@ -203,6 +203,14 @@ func TestAdvise(t *testing.T) {
 		task("rotated", 0.9, 0.75, 0.5),
 		task("misclassified", 0.1, 0.2, 0.99),
 	}
+	for _, c := range []struct {
+		auroc []float64
+		best  int
+	}{{[]float64{0.9, 1, 0.5}, 1}, {[]float64{0.5, 0.9, 0.9}, 1}, {[]float64{0.5, 0.5}, 0}} {
+		if task := task("", c.auroc...); task.Best() != c.best {
+			t.Errorf("the best of %v is %d, want %d", c.auroc, task.Best(), c.best)
+		}
+	}
 	if a := advise(tasks); a != (UncertaintyAdvice{"phi_0", "displacement"}) {
 		t.Errorf("%+v", a)
 	}
