@@ -81,6 +81,15 @@ func TestMeasureDoesNotDependOnThreads(t *testing.T) {
 	}
 }
 
+// Classified names the samples of accuracy and NC4: those of the test where there are some.
+func TestClassified(t *testing.T) {
+	for want, l := range map[string]Layer{"training": {}, "test": {Test: &Test{}}} {
+		if got := l.Classified(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // The bits are the same on every architecture. The digest is committed, and the tests also run on
 // arm64, where the compiler may fuse products and sums.
 func TestMeasureBits(t *testing.T) {

@@ -73,6 +73,40 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// TestLeastOrder checks that the order counts where it moves the means of blocks by more than 10%, however certain it
+// is that it moves them.
+func TestLeastOrder(t *testing.T) {
+	const dim, classes, samples = 1500, 4, 10 // of a block and a class: 4 standard errors are 0.05
+	e := newEngine(t)
+	for _, c := range []struct {
+		variance    float32 // of the shift of a block, that of a sample being 1: the order ratio is 1 + 10 times it
+		least, most float64 // of the ratio
+		counts      bool
+	}{{0.008, 1.07, 1.09, false}, {0.02, 1.15, 1.28, true}} {
+		r := num.NewRand(1, 0)
+		s := Set{Dim: dim}
+		shift, x := make([]float32, dim), make([]float32, dim)
+		for range orderBlocks {
+			r.Normal(shift)
+			for i := range classes * samples {
+				r.Normal(x)
+				for j := range x {
+					x[j] += float32(math.Sqrt(float64(c.variance))) * shift[j]
+				}
+				x[i%classes] += 3
+				s.X, s.Labels = append(s.X, x...), append(s.Labels, uint16(i%classes))
+			}
+		}
+		b, err := newBootstrap(context.Background(), e, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.blocks != c.counts || !(b.order > c.least && b.order < c.most) {
+			t.Errorf("order ratio %v: counts: %v, want %v and %v to %v", b.order, b.blocks, c.counts, c.least, c.most)
+		}
+	}
+}
+
 // TestOrderOfFewDimensions takes no samples in random order for ordered, however few directions lie outside the span of
 // the class means: the standard error is that of all directions.
 func TestOrderOfFewDimensions(t *testing.T) {
