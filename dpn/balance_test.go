@@ -170,8 +170,10 @@ func TestFor(t *testing.T) {
 	if got := c.For(sized(dataset.Vector(4), 150, 3)); got.ValSize != 0 || got.Epochs != 240 {
 		t.Errorf("150 vectors: val-size %d, %d epochs", got.ValSize, got.Epochs)
 	}
-	if got := c.For(sized(dataset.Vector(4), 1500, 3)); got.ValSize != -1 {
-		t.Errorf("1500 vectors: val-size %d", got.ValSize)
+	for n, want := range map[int]int{999: 0, 1000: -1, 1500: -1} {
+		if got := c.For(sized(dataset.Vector(4), n, 3)); got.ValSize != want {
+			t.Errorf("%d vectors: val-size %d, want %d", n, got.ValSize, want)
+		}
 	}
 	for _, different := range []int{1, 7, 9, 10} {
 		few := sized(dataset.Vector(4), 400, 2)

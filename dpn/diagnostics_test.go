@@ -156,6 +156,8 @@ func TestWarnings(t *testing.T) {
 		{"one-hot", 1, func(d *Diagnostics, _ *Config) { d.EntropyFirst = 1e-4 }, []string{"scale", "potential-lr"}},
 		{"", 1, func(d *Diagnostics, _ *Config) { d.EntropyStart, d.EntropyFirst = 1e-4, 0 }, nil},
 		{"clipped", 100, func(*Diagnostics, *Config) {}, []string{"clip 1", "alpha", "steps", "lr"}},
+		{"clipped", 100, func(d *Diagnostics, _ *Config) { d.Clipped = 0.9 }, []string{"90%"}},
+		{"", 100, func(d *Diagnostics, _ *Config) { d.Clipped = 0.899 }, nil},
 		{"", 100, func(d *Diagnostics, c *Config) { d.Clipped, c.Clip = 0, 0 }, nil},
 		{"exploding", 1, func(d *Diagnostics, c *Config) {
 			d.GradientNorms[potential.Group], d.Clipped, c.Clip = 1e10, 0, 0
