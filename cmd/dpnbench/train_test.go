@@ -35,6 +35,25 @@ func settle(t *testing.T, args ...string) dpn.Config {
 	return settings
 }
 
+// TestFewKnown says how uncertain the threshold of unknown samples is where fewer than 200 gave it.
+func TestFewKnown(t *testing.T) {
+	for validated, want := range map[int]bool{199: true, 200: false} {
+		out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr := &training{app: &app{out: printer{File: out}}}
+		m := &dpn.Model{Shape: dataset.Vector(2), UnknownBelow: new(float32)}
+		tr.summarise(m, &trainResult{WeightsSHA256: strings.Repeat("0", 64)}, &dataset.Data{}, validated)
+		out.Close()
+		text, err := os.ReadFile(out.Name())
+		said := strings.Contains(string(text), fmt.Sprintf("the threshold is that of %d validation", validated))
+		if err != nil || len(text) == 0 || said != want {
+			t.Errorf("%d validation samples: %v, %q", validated, err, text)
+		}
+	}
+}
+
 // TestTrainFlags sets the flag of every setting to a value that no preset has, and checks that it
 // replaces the preset's value of that setting and no other.
 func TestTrainFlags(t *testing.T) {
