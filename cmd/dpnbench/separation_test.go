@@ -1,6 +1,8 @@
 package main
 
 import (
+	archive "archive/zip"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -160,6 +162,39 @@ func TestSeparationOfTexts(t *testing.T) {
 	} {
 		fails(t, []string{"separation", "--features", in("x.npy"), "--labels", in(c[0]), "--test-features", in("x.npy"),
 			"--test-labels", in(c[1])}, "--test-labels "+in(c[1])+": "+c[2])
+	}
+}
+
+// Labels that are texts can lie beside the features in one NPZ file, and are none of these.
+func TestSeparationTextsBeside(t *testing.T) {
+	var x, y, file bytes.Buffer
+	features := make([]float32, 80)
+	header := "{'descr': '<U1', 'fortran_order': False, 'shape': (40,), }\n"
+	y.WriteString("\x93NUMPY\x01\x00" + string([]byte{byte(len(header)), 0}) + header)
+	for i := range 40 {
+		features[2*i+i%2] = 5 + float32(i%7)
+		features[2*i+1-i%2] = float32(i % 5)
+		y.Write([]byte{"za"[i%2], 0, 0, 0})
+	}
+	if err := dataset.WriteNPY(&x, features, 40, 2); err != nil {
+		t.Fatal(err)
+	}
+	z := archive.NewWriter(&file)
+	for name, b := range map[string][]byte{"x.npy": x.Bytes(), "y.npy": y.Bytes()} {
+		w, err := z.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Write(b)
+	}
+	z.Close()
+	path := filepath.Join(t.TempDir(), "xy.npz")
+	write(t, path, file.Bytes())
+	for _, spec := range []string{path, path + ":x"} {
+		text := succeed(t, "separation", "--features", spec, "--labels", path+":y", "--draws", "0", "--subsets", "0")
+		if !strings.Contains(text, "40 samples of 2 classes, 1 layer") {
+			t.Errorf("%s: output\n%s", spec, text)
+		}
 	}
 }
 
