@@ -1,46 +1,29 @@
 package separation
 
 import (
-	"compress/gzip"
 	"context"
 	"fmt"
-	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"testing"
+
+	"dpnbench/dataset/source"
 )
 
 // mnist returns the first n MNIST test images, normalised as the paper does
-// ((v/255 - 0.1307) / 0.3081), from the folder named by DPN_DATA.
+// ((v/255 - 0.1307) / 0.3081), from DPN_DATA.
 func mnist(tb testing.TB, n int) Set {
 	tb.Helper()
-	dir := os.Getenv("DPN_DATA")
-	if dir == "" {
+	if os.Getenv("DPN_DATA") == "" {
 		tb.Skip("DPN_DATA does not name a folder with MNIST")
 	}
-	read := func(name string, header, size int) []byte {
-		f, err := os.Open(filepath.Join(dir, name))
-		if err != nil {
-			tb.Fatal(err)
-		}
-		defer f.Close()
-		z, err := gzip.NewReader(f)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		b := make([]byte, header+size)
-		if _, err := io.ReadFull(z, b); err != nil {
-			tb.Fatal(err)
-		}
-		return b[header:]
+	d, err := source.Open("mnist", source.Options{TestOnly: true, TestSize: n})
+	if err != nil {
+		tb.Fatal(err)
 	}
 	const dim = 28 * 28
-	s := Set{Dim: dim}
-	for _, y := range read("t10k-labels-idx1-ubyte.gz", 8, n) {
-		s.Labels = append(s.Labels, uint16(y))
-	}
-	for _, v := range read("t10k-images-idx3-ubyte.gz", 16, n*dim) {
+	s := Set{Dim: dim, Labels: d.Test.Labels}
+	for _, v := range d.Test.Pixels {
 		s.X = append(s.X, float32((float64(v)/255-0.1307)/0.3081))
 	}
 	return s
