@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"unicode/utf8"
@@ -72,6 +73,9 @@ func (d *Data) Shape() Shape {
 // without a class, or if there are other than one name for each feature, or a normalisation of
 // another length.
 func (d *Data) Check() error {
+	if d == nil {
+		return errors.New("no samples: the data set is nil")
+	}
 	if d.Train == nil && d.Test == nil {
 		return fmt.Errorf("data set %q: no samples", d.Name)
 	}

@@ -38,6 +38,9 @@ func TestNew(t *testing.T) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
+	if err := (*Data)(nil).Check(); err == nil || !strings.Contains(err.Error(), "the data set is nil") {
+		t.Errorf("nil: %v", err)
+	}
 }
 
 // TestNames refuses names that are too long or no UTF-8, and classes of the same name.

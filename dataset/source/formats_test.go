@@ -7,6 +7,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -216,6 +217,9 @@ func TestFormats(t *testing.T) {
 		if got := ImageFolder(spec); got != want {
 			t.Errorf("%s: folder of images %q, want %q", name, got, want)
 		}
+	}
+	if err := WriteNPZ(io.Discard, nil); err == nil || !strings.Contains(err.Error(), "the data set is nil") {
+		t.Errorf("no data: %v", err)
 	}
 }
 

@@ -17,6 +17,9 @@ import (
 // are uint8, with the channels as last dimension if there are several; vectors float32; labels uint16), class_names and
 // feature_names.
 func WriteNPZ(w io.Writer, d *dataset.Data) error {
+	if d == nil {
+		return d.Check()
+	}
 	z := zip.NewWriter(w)
 	for _, s := range []struct {
 		name string
