@@ -26,6 +26,12 @@ func CKA(ctx context.Context, e *engine.Engine, layers []Source) (cka []float64,
 	if len(layers) == 0 {
 		return nil, 0, nil
 	}
+	if e == nil {
+		return nil, 0, errNoEngine
+	}
+	if l := slices.Index(layers, nil); l >= 0 {
+		return nil, 0, fmt.Errorf("separation: CKA: layer %d: no features: the source is nil", l)
+	}
 	n := layers[0].Len()
 	for l, s := range layers {
 		if s.Len() != n {

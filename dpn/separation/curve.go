@@ -53,6 +53,9 @@ type CurveOptions struct {
 // and measures D of each. Subsets of more than 2^25 features (rows times Width) are not among the default sizes,
 // because their time would be that of hundreds of passes. The result has the same bits on every machine.
 func Curve(ctx context.Context, e *engine.Engine, in Input, o CurveOptions) ([]CurvePoint, error) {
+	if e == nil {
+		return nil, errNoEngine
+	}
 	s, err := checked(in)
 	if err != nil {
 		return nil, err

@@ -89,7 +89,7 @@ func MeasureDepth(ctx context.Context, layers []LayerInput, o Options, progress 
 	widest := 1
 	for i, l := range layers {
 		var err error
-		if samples[i], err = l.Input.samples(); err != nil {
+		if samples[i], err = samplesIn(l.Input); err != nil {
 			return nil, fmt.Errorf("layer %q: %w", l.Name, err)
 		}
 		if i > 0 && !slices.Equal(samples[i].Labels, samples[0].Labels) {

@@ -9,6 +9,7 @@ import (
 	"math"
 	"reflect"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 )
@@ -252,3 +253,35 @@ func TestCollapseOfUnequalClasses(t *testing.T) {
 	weighted := 0.01 * (0.1*1 + 0.2*4 + 0.7*9) / (1 - 0.01 - 0.04 - 0.49)
 	near(t, "compression", float64(l.Compression), weighted, 1e-6)
 }
+
+// TestInputsMissing leaves out what a statistic is of, or computes it.
+func TestInputsMissing(t *testing.T) {
+	ctx, e, good := context.Background(), newEngine(t), pseudoRandom(40, 3, 2)
+	empty := Samples{Labels: []int{0, 1}}
+	flat := Samples{Source: formula{2, 0}, Labels: []int{0, 1}}
+	for name, err := range map[string]error{
+		"no features":         second(Measure(ctx, "x", nil, Options{})),
+		"no features: Source": second(Measure(ctx, "x", empty, Options{})),
+		"no features: Test":   second(Measure(ctx, "x", good, Options{Test: empty})),
+		"no features: D":      second(MeasureFuzziness(nil, 1)),
+		"no features: depth":  second(MeasureDepth(ctx, []LayerInput{{Name: "x"}}, Options{}, nil)),
+		"no features: draws":  second(Bootstrap(ctx, e, nil, BootstrapOptions{})),
+		"no features: curve":  second(Curve(ctx, e, empty, CurveOptions{})),
+		"no engine: draws":    second(Bootstrap(ctx, nil, good, BootstrapOptions{})),
+		"no engine: curve":    second(Curve(ctx, nil, good, CurveOptions{})),
+		"of width 0":          second(Bootstrap(ctx, e, flat, BootstrapOptions{})),
+	} {
+		if want, _, _ := strings.Cut(name, ": "); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	source := memory{good.X, good.Dim}
+	if _, _, err := CKA(ctx, e, []Source{source, nil}); err == nil || !strings.Contains(err.Error(), "layer 1: no") {
+		t.Errorf("CKA: %v", err)
+	}
+	if _, _, err := CKA(ctx, nil, []Source{source}); err != errNoEngine {
+		t.Errorf("CKA: %v", err)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }

@@ -123,7 +123,10 @@ func Bootstrap(ctx context.Context, e *engine.Engine, in Input, o BootstrapOptio
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	s, err := in.samples()
+	if e == nil {
+		return nil, errNoEngine
+	}
+	s, err := checked(in)
 	if err != nil {
 		return nil, err
 	}

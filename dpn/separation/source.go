@@ -33,7 +33,26 @@ type Input interface {
 	samples() (Samples, error)
 }
 
-func (s Samples) samples() (Samples, error) { return s, nil }
+func (s Samples) samples() (Samples, error) {
+	if s.Source == nil {
+		return s, errNoFeatures
+	}
+	return s, nil
+}
+
+// Errors of what is missing.
+var (
+	errNoFeatures = errors.New("separation: no features: the source is nil")
+	errNoEngine   = errors.New("separation: no engine: it is nil")
+)
+
+// samplesIn returns the samples of an input, which may be nil.
+func samplesIn(in Input) (Samples, error) {
+	if in == nil {
+		return Samples{}, errNoFeatures
+	}
+	return in.samples()
+}
 
 // largestFeature is the largest magnitude of a feature: fourth powers stay within the range of float64.
 const largestFeature = 1e70
@@ -69,7 +88,7 @@ func oneClass(labels []int) bool {
 
 // checked returns the samples of an input after check.
 func checked(in Input) (Samples, error) {
-	s, err := in.samples()
+	s, err := samplesIn(in)
 	if err == nil {
 		err = s.check()
 	}
