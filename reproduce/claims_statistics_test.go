@@ -133,8 +133,8 @@ func TestPointsOfClasses(t *testing.T) {
 	if got := pointsOfClasses([]int32{-1}, []uint16{0}, 1); got != nil {
 		t.Errorf("%v without converged images", got)
 	}
-	if got := purity([]int32{0, 0, 0, 1}, []uint16{3, 3, 1, 2}, 2); got != 0.75 {
-		t.Errorf("purity %v, want 0.75", got)
+	if got, err := purity([]int32{0, 0, 0, 1}, []uint16{3, 3, 1, 2}, 2); err != nil || got != 0.75 {
+		t.Errorf("purity %v, %v, want 0.75", got, err)
 	}
 	if got := share([]int32{1, 2}, []int32{1, 3}); got != 0.5 {
 		t.Errorf("share %v, want 0.5", got)

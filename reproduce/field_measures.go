@@ -251,9 +251,11 @@ func (f *Field) within(ctx context.Context, w *fieldWork, start []int32) error {
 	}
 	f.Nearest30 = share(start, w.nearestCentres(x))
 	f.PointsOfClass = pointsOfClasses(p.Assignment, w.s.Labels, len(w.m.Classes))
-	f.StartPurity = purity(start, w.s.Labels, w.m.Potential().K)
-	f.LargestClass = purity(make([]int32, w.s.Len()), w.s.Labels, 1)
-	return nil
+	if f.StartPurity, err = purity(start, w.s.Labels, w.m.Potential().K); err != nil {
+		return err
+	}
+	f.LargestClass, err = purity(make([]int32, w.s.Len()), w.s.Labels, 1)
+	return err
 }
 
 // nearestCentres returns the nearest centre of each row of x.
@@ -277,15 +279,18 @@ func share(a, b []int32) float64 {
 }
 
 // purity returns the share of the rows with the most frequent label of their group.
-func purity(groups []int32, labels []uint16, k int) float64 {
-	major := study.MajorityLabels(groups, labels, k)
+func purity(groups []int32, labels []uint16, k int) (float64, error) {
+	major, err := study.MajorityLabels(groups, labels, k)
+	if err != nil {
+		return 0, err
+	}
 	right := 0
 	for i, g := range groups {
 		if major[g] == labels[i] {
 			right++
 		}
 	}
-	return float64(right) / float64(max(len(groups), 1))
+	return float64(right) / float64(max(len(groups), 1)), nil
 }
 
 // pointsOfClasses returns, over the classes, the least and the greatest number of end points that hold 90% of the

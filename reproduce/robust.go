@@ -384,7 +384,11 @@ func trainNearest(name string, means int) func(ctx context.Context, a *setup, se
 		if err != nil {
 			return nil, err
 		}
-		n, err := baseline.NewNearest(r.Centres, study.MajorityLabels(r.Assignment, s.Labels, k))
+		major, err := study.MajorityLabels(r.Assignment, s.Labels, k)
+		if err != nil {
+			return nil, err
+		}
+		n, err := baseline.NewNearest(r.Centres, major)
 		if err != nil {
 			return nil, err
 		}

@@ -37,8 +37,8 @@ func NewPrototypes(ctx context.Context, e *engine.Engine, m *dpn.Model, s *datas
 	if err != nil {
 		return nil, err
 	}
-	p.Labels = MajorityLabels(winners, s.Labels, m.Potential().K)
-	return p, nil
+	p.Labels, err = MajorityLabels(winners, s.Labels, m.Potential().K)
+	return p, err
 }
 
 // Accuracy returns the share of the images of s, as c corrupts them under a seed, that are
@@ -91,7 +91,15 @@ func (p *Prototypes) winners(ctx context.Context, e *engine.Engine, s *dataset.S
 
 // MajorityLabels returns the most frequent label, the lower one among equals, of the rows
 // that are assigned to each of k centres; 0 for a centre without rows.
-func MajorityLabels(assignment []int32, labels []uint16, k int) []uint16 {
+func MajorityLabels(assignment []int32, labels []uint16, k int) ([]uint16, error) {
+	if len(assignment) != len(labels) {
+		return nil, fmt.Errorf("%d labels for %d assigned rows, expected one for each", len(labels), len(assignment))
+	}
+	for row, i := range assignment {
+		if i < 0 || int(i) >= k {
+			return nil, fmt.Errorf("row %d is assigned to centre %d, expected 0 to %d", row, i, k-1)
+		}
+	}
 	votes := make([]map[uint16]int, k)
 	for i := range votes {
 		votes[i] = map[uint16]int{}
@@ -108,5 +116,5 @@ func MajorityLabels(assignment []int32, labels []uint16, k int) []uint16 {
 			}
 		}
 	}
-	return out
+	return out, nil
 }

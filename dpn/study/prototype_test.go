@@ -3,6 +3,7 @@ package study
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"dpnbench/dataset"
@@ -25,7 +26,11 @@ func TestPrototypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, y := range MajorityLabels(r.Clusters.Assignment, d.Train.Labels, 20) {
+	major, err := MajorityLabels(r.Clusters.Assignment, d.Train.Labels, 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, y := range major {
 		if int(y) != i/2 {
 			t.Errorf("centre %d of 2 a class has the majority label %d", i, y)
 		}
@@ -74,9 +79,24 @@ func TestPrototypes(t *testing.T) {
 }
 
 func TestMajorityLabels(t *testing.T) {
-	got := MajorityLabels([]int32{0, 0, 0, 2, 2}, []uint16{7, 4, 7, 3, 1}, 3)
-	if want := []uint16{7, 0, 1}; !slices.Equal(got, want) { // without rows 0, the lower one of equals
-		t.Errorf("%v, want [7 0 1]", got)
+	got, err := MajorityLabels([]int32{0, 0, 0, 2, 2}, []uint16{7, 4, 7, 3, 1}, 3)
+	if want := []uint16{7, 0, 1}; err != nil || !slices.Equal(got, want) { // without rows 0, the lower one of equals
+		t.Errorf("%v, %v, want [7 0 1]", got, err)
+	}
+	for _, c := range []struct {
+		assignment []int32
+		k          int
+		want       string
+	}{
+		{[]int32{0, 7}, 2, "row 1 is assigned to centre 7, expected 0 to 1"},
+		{[]int32{-1, 1}, 2, "row 0 is assigned to centre -1"},
+		{[]int32{0, 0}, -1, "row 0 is assigned to centre 0"},
+		{[]int32{0, 0, 1}, 2, "2 labels for 3 assigned rows"},
+	} {
+		if _, err := MajorityLabels(c.assignment, []uint16{0, 1}, c.k); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v of %d centres: %v, want %q", c.assignment, c.k, err, c.want)
+		}
 	}
 }
 
