@@ -12,6 +12,9 @@ import (
 // Bins is the number of bins of confidence.
 const Bins = 15
 
+// mostBins is the largest number of bins, which take memory also if they are empty.
+const mostBins = 1_000_000
+
 // Logits are the outputs of a classifier with the true classes.
 type Logits struct {
 	X       []float32 // n x Classes, row after row
@@ -175,8 +178,8 @@ func EqualMass(confidence []float64, correct []bool, bins int) ([]Bin, error) {
 
 func checkConfidence(confidence []float64, correct []bool, bins int) error {
 	switch {
-	case bins < 1:
-		return fmt.Errorf("uncertainty: %d bins: expected 1 or more", bins)
+	case bins < 1 || bins > mostBins:
+		return fmt.Errorf("uncertainty: %d bins: expected 1 to %d", bins, mostBins)
 	case len(confidence) == 0:
 		return errors.New("uncertainty: no confidences: expected one or more")
 	case len(confidence) != len(correct):

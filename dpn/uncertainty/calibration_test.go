@@ -230,6 +230,8 @@ func TestCalibrationRefuses(t *testing.T) {
 		want       string
 	}{
 		{[]float64{0.5}, []bool{true}, 0, "0 bins"},
+		{[]float64{0.5}, []bool{true}, 1_000_001, "1000001 bins: expected 1 to 1000000"},
+		{[]float64{0.5, 0.6}, []bool{true, true}, math.MaxInt, " bins: expected 1 to 1000000"},
 		{nil, nil, 5, "no confidences"},
 		{[]float64{0.5}, nil, 5, "1 confidences for 0 answers"},
 		{[]float64{1.5}, []bool{true}, 5, "confidence 0 is 1.5"},

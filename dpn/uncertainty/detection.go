@@ -144,8 +144,11 @@ func AcceptedOf(m int) int {
 }
 
 // BelowThreshold returns the 95% interval of the share of further samples of the same kind that are below the threshold
-// of m samples. Their share has a beta distribution, whatever that of the samples.
+// of m samples. Their share has a beta distribution, whatever that of the samples. No samples say nothing: 0 to 1.
 func BelowThreshold(m int) (lo, hi float64) {
+	if m < 1 {
+		return 0, 1
+	}
 	above := AcceptedOf(m)
 	share := distuv.Beta{Alpha: float64(m - above + 1), Beta: float64(above)}
 	return share.Quantile(tail), share.Quantile(1 - tail)

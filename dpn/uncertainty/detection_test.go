@@ -256,6 +256,11 @@ func TestDetectRefuses(t *testing.T) {
 // TestBelowThreshold counts how often the share of a distribution below the threshold of m of its samples lies in
 // the interval.
 func TestBelowThreshold(t *testing.T) {
+	for _, m := range []int{0, -1} {
+		if lo, hi := BelowThreshold(m); lo != 0 || hi != 1 {
+			t.Errorf("%d samples: %v to %v, want 0 to 1", m, lo, hi)
+		}
+	}
 	const draws = 4000
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, m := range []int{1, 10, 19, 60, 333} {
