@@ -2,6 +2,7 @@ package dpn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -16,10 +17,14 @@ import (
 // of one [Model] are those of an ensemble of it alone.
 type Ensemble []*Model
 
-// Check returns an error unless there is a model, and all are for the same samples and classes.
+// Check returns an error unless there is a model, and all are for the same samples and classes. All that evaluates an
+// ensemble checks it, too.
 func (n Ensemble) Check() error {
 	if len(n) == 0 {
 		return fmt.Errorf("an ensemble of no models")
+	}
+	if i := slices.Index(n, nil); i >= 0 {
+		return n.name(i, errors.New("no model: it is nil"))
 	}
 	for _, m := range n[1:] {
 		switch {
@@ -45,6 +50,9 @@ func (n Ensemble) MACs() (sum int) {
 // Predict returns the class of every sample of s; of equal probabilities the lower class. Like all that
 // evaluates logits, it returns a *OutputError if one is not finite.
 func (n Ensemble) Predict(ctx context.Context, e *engine.Engine, s *dataset.Set) ([]uint16, error) {
+	if err := n.Check(); err != nil {
+		return nil, err
+	}
 	out := make([]uint16, 0, s.Len())
 	idx := make([]int32, evalRows)
 	err := n.logits(ctx, e, s, n.inputs(s), func(lo int, logits engine.Matrix) error {
@@ -59,6 +67,9 @@ func (n Ensemble) Predict(ctx context.Context, e *engine.Engine, s *dataset.Set)
 
 // Score evaluates the ensemble on s.
 func (n Ensemble) Score(ctx context.Context, e *engine.Engine, s *dataset.Set) (Score, error) {
+	if err := n.Check(); err != nil {
+		return Score{}, err
+	}
 	return n.tally(ctx, e, s, n.inputs(s), new(layer.Tally), nil)
 }
 
@@ -66,6 +77,9 @@ func (n Ensemble) Score(ctx context.Context, e *engine.Engine, s *dataset.Set) (
 // Their grey levels are normalised as they are, without being rounded to bytes.
 func (n Ensemble) ScoreCorrupted(ctx context.Context, e *engine.Engine, s *dataset.Set, c dataset.Corruption,
 	seed uint64) (Score, error) {
+	if err := n.Check(); err != nil {
+		return Score{}, err
+	}
 	in := make([]Input, len(n))
 	for i, m := range n {
 		var err error
@@ -78,6 +92,9 @@ func (n Ensemble) ScoreCorrupted(ctx context.Context, e *engine.Engine, s *datas
 
 // ScoreClasses is Score with the accuracy of every class.
 func (n Ensemble) ScoreClasses(ctx context.Context, e *engine.Engine, s *dataset.Set) (Score, layer.ByClass, error) {
+	if err := n.Check(); err != nil {
+		return Score{}, layer.ByClass{}, err
+	}
 	c := layer.NewOutcomes(len(n[0].Classes))
 	score, err := n.tally(ctx, e, s, n.inputs(s), new(layer.Tally), c)
 	if err != nil {
@@ -113,6 +130,9 @@ func (n Ensemble) tally(ctx context.Context, e *engine.Engine, s *dataset.Set, i
 // looks unknown, are those of the first model. The bits depend on the sample only: not on those beside it, nor on the
 // threads of e.
 func (n Ensemble) Predictions(ctx context.Context, e *engine.Engine, s *dataset.Set) (*Predictions, error) {
+	if err := n.Check(); err != nil {
+		return nil, err
+	}
 	all := make([]*Predictions, len(n))
 	for i, m := range n {
 		var err error

@@ -120,8 +120,20 @@ func TestEnsembleOfOthers(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	if err := (Ensemble{}).Check(); err == nil {
-		t.Error("no error about no models")
+	d, ctx, e := digits(t, 20, 5), t.Context(), newEngine(t)
+	for want, n := range map[string]Ensemble{
+		"no models": {}, "no model: it is nil": {nil}, "model 2 of 2: no model": {same, nil},
+	} {
+		_, errPredict := n.Predict(ctx, e, d.Test)
+		_, errScore := n.Score(ctx, e, d.Test)
+		_, errCorrupted := n.ScoreCorrupted(ctx, e, d.Test, dataset.Corruption{Name: "gaussian"}, 1)
+		_, _, errClasses := n.ScoreClasses(ctx, e, d.Test)
+		_, errPredictions := n.Predictions(ctx, e, d.Test)
+		for _, err := range []error{n.Check(), errPredict, errScore, errCorrupted, errClasses, errPredictions} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %q", err, want)
+			}
+		}
 	}
 	if err := (Ensemble{same, same}).Check(); err != nil {
 		t.Error(err)

@@ -1,6 +1,7 @@
 package dpn
 
 import (
+	"errors"
 	"fmt"
 	"sort"
 
@@ -59,6 +60,9 @@ type Model struct {
 func New(c Config, data *dataset.Data) (*Model, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
+	}
+	if data == nil {
+		return nil, errors.New("no samples: the data set is nil")
 	}
 	if data.Train == nil {
 		return nil, fmt.Errorf("data set %q has no training samples", data.Name)

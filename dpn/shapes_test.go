@@ -177,6 +177,9 @@ func TestLabels(t *testing.T) {
 		"no training samples") {
 		t.Errorf("error %v", err)
 	}
+	if _, err := New(c, nil); err == nil || !strings.Contains(err.Error(), "the data set is nil") {
+		t.Errorf("error %v", err)
+	}
 }
 
 // TestVectorsAreNoImages checks what needs images.
