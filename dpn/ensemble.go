@@ -106,7 +106,7 @@ func (n Ensemble) ScoreClasses(ctx context.Context, e *engine.Engine, s *dataset
 // tally is Score with inputs for each model, a tally that may have weights, and outcomes by class, unless they are nil.
 func (n Ensemble) tally(ctx context.Context, e *engine.Engine, s *dataset.Set, in []Input, t *layer.Tally,
 	c *layer.Outcomes) (Score, error) {
-	if err := n[0].CheckLabelled(s); err != nil {
+	if err := n[0].checkScored(s); err != nil {
 		return Score{}, err
 	}
 	idx := make([]int32, evalRows)

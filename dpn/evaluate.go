@@ -97,7 +97,7 @@ func (m *Model) logitsOf(s *dataset.Set) blockLogits {
 // predicts. weights are as those of layer.Tally.
 func (m *Model) scoreBy(ctx context.Context, e *engine.Engine, by potential.Division, s *dataset.Set,
 	weights []float32, logits blockLogits) (Score, []int32, error) {
-	if err := m.CheckLabelled(s); err != nil {
+	if err := m.checkScored(s); err != nil {
 		return Score{}, nil, err
 	}
 	n := s.Len()

@@ -174,6 +174,17 @@ func (m *Model) CheckLabelled(s *dataset.Set) error {
 	return s.CheckLabelled()
 }
 
+// checkScored is CheckLabelled, and refuses a set without samples: it has no loss and no accuracy.
+func (m *Model) checkScored(s *dataset.Set) error {
+	if err := m.CheckLabelled(s); err != nil {
+		return err
+	}
+	if s.Len() == 0 {
+		return errors.New("no samples, expected one or more")
+	}
+	return nil
+}
+
 // Cost is what a network takes, counted by layer.CostOf.
 type Cost = layer.Cost
 

@@ -177,6 +177,17 @@ func TestLabels(t *testing.T) {
 		"no training samples") {
 		t.Errorf("error %v", err)
 	}
+	m, none := fresh(), full.Slice(0, 0)
+	_, errScore := m.Score(t.Context(), e, none)
+	_, _, errClasses := m.ScoreClasses(t.Context(), e, none)
+	_, errEnsemble := Ensemble{m, m}.Score(t.Context(), e, none)
+	_, errFinal := m.FinalScores(t.Context(), e, none, none)
+	for i, err := range []error{errScore, errClasses, errEnsemble, errFinal} {
+		want := i < 3 // FinalScores leaves out what is not there
+		if (err != nil) != want || want && !strings.Contains(err.Error(), "no samples, expected one or more") {
+			t.Errorf("score %d of no samples: %v", i, err)
+		}
+	}
 	if _, err := New(c, nil); err == nil || !strings.Contains(err.Error(), "the data set is nil") {
 		t.Errorf("error %v", err)
 	}

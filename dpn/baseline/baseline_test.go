@@ -363,6 +363,9 @@ func TestRefusals(t *testing.T) {
 	if _, err := normed.Score(ctx, e, s); !errors.As(err, &output) || output.Tensor != running.Name {
 		t.Errorf("error %v, want one about the running variance", err)
 	}
+	if _, err := n.Score(ctx, e, s.Slice(0, 0)); err == nil || !strings.Contains(err.Error(), "no rows, expected") {
+		t.Errorf("score of no rows: %v", err)
+	}
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
 	if _, err := n.Fit(ended, e, s, good, nil); !errors.Is(err, context.Canceled) {

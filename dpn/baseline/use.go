@@ -28,6 +28,9 @@ func (n *Network) Predict(ctx context.Context, e *engine.Engine, s Samples) ([]u
 // Score evaluates the network on s. Like Predict and Activations, it returns a *layer.OutputError if a
 // logit is not finite.
 func (n *Network) Score(ctx context.Context, e *engine.Engine, s Samples) (layer.Score, error) {
+	if s.Len() == 0 {
+		return layer.Score{}, errors.New("no rows, expected one or more")
+	}
 	var t layer.Tally
 	err := n.each(ctx, e, s, evalRows, layer.Evaluation, func(lo int, _ *layer.Tape, logits engine.Matrix) error {
 		t.Add(e, logits, s.Labels[lo:lo+logits.Rows], engine.Matrix{}, 0)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"dpnbench/dpn"
@@ -465,5 +466,9 @@ func TestRisesRefuses(t *testing.T) {
 	}
 	if _, err := SweepRises(ctx, e, m, digits(t, 10, 10).Train, RiseOptions{}); err == nil {
 		t.Error("images of another size: no error")
+	}
+	if _, err := SweepRises(ctx, e, m, s.Slice(0, 0), RiseOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "of no samples") {
+		t.Errorf("no samples: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package study
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"dpnbench/dataset"
@@ -62,7 +63,7 @@ func (p *Prototypes) Accuracy(ctx context.Context, e *engine.Engine, s *dataset.
 			right++
 		}
 	}
-	return float64(right) / float64(max(s.Len(), 1)), nil
+	return float64(right) / float64(s.Len()), nil
 }
 
 // Cost counts what the rule takes for one image.
@@ -74,6 +75,9 @@ func (p *Prototypes) Cost() layer.Cost {
 func (p *Prototypes) winners(ctx context.Context, e *engine.Engine, s *dataset.Set, in dpn.Input) ([]int32, error) {
 	if err := p.m.CheckSet(s); err != nil {
 		return nil, err
+	}
+	if s.Len() == 0 {
+		return nil, errors.New("prototypes of no images, expected one or more")
 	}
 	out := make([]int32, s.Len())
 	for lo := 0; lo < s.Len(); lo += potential.BlockRows {

@@ -70,6 +70,14 @@ func TestPrototypes(t *testing.T) {
 	if err != nil || !slices.Equal(after.Labels, p.Labels) || after.Steps != 3 {
 		t.Errorf("labels %v after 3 steps, %v at first, %v", after.Labels, p.Labels, err)
 	}
+	none := d.Test.Slice(0, 0)
+	if _, err := NewPrototypes(ctx, e, m, none, 0); err == nil || !strings.Contains(err.Error(), "of no images") {
+		t.Errorf("labels by no images: %v", err)
+	}
+	if _, err := p.Accuracy(ctx, e, none, dataset.Corruption{Name: "gaussian"}, 1); err == nil ||
+		!strings.Contains(err.Error(), "of no images") {
+		t.Errorf("accuracy on no images: %v", err)
+	}
 	if _, err := NewPrototypes(ctx, e, m, d.Train, -1); err == nil {
 		t.Error("-1 steps were accepted")
 	}

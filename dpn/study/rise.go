@@ -57,6 +57,9 @@ func SweepRises(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.
 	if err := m.CheckSet(s); err != nil {
 		return nil, err
 	}
+	if s.Len() == 0 {
+		return nil, fmt.Errorf("rise of phi of no samples, expected one or more")
+	}
 	if opt.Steps == 0 {
 		opt.Steps = m.Config.Steps
 	}
