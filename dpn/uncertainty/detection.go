@@ -76,6 +76,12 @@ func (d *Detection) auroc(x, y []float64) {
 		d.AUROCCI = [2]float64{min(worst, d.AUROC), max(1-worst, d.AUROC)}
 		return
 	}
+	// If all scores are equal, DeLong's variance is 0, too. Of min(m, n) independent pairs all are ties: at least
+	// the share worst of all pairs is tied, with 97.5% confidence. Those count half, whatever the others do.
+	if x[0] == y[0] && x[m-1] == x[0] && y[n-1] == y[0] {
+		d.AUROCCI = [2]float64{worst / 2, 1 - worst/2}
+		return
+	}
 	miss := float64(pairs-u) / float64(pairs) // 1 - AUROC without cancellation
 	se := math.Sqrt(variance(placesX, 2*n)/float64(m) + variance(placesY, 2*m)/float64(n))
 	logit, half := math.Log(d.AUROC/miss), stat.Normal95*se/(d.AUROC*miss)

@@ -198,6 +198,23 @@ func TestDetectSeparated(t *testing.T) {
 	}
 }
 
+// TestDetectTies holds the interval of equal scores against its bound: the least AUROC of scores of which min(m, n)
+// pairs all tie with a probability of 2.5%.
+func TestDetectTies(t *testing.T) {
+	for _, c := range []struct {
+		m, n int
+		low  float64
+	}{{1, 1, 0.0125}, {2, 2, 0.0791}, {1, 100, 0.0125}, {100, 1, 0.0125}, {100, 50, 0.4644}, {3000, 3000, 0.4994}} {
+		for _, v := range []float64{0, -3, math.Inf(1), math.Inf(-1)} {
+			x, y := slices.Repeat([]float64{v}, c.m), slices.Repeat([]float64{v}, c.n)
+			d := detect(t, x, y)
+			if d.AUROC != 0.5 || !(math.Abs(d.AUROCCI[0]-c.low) <= 1e-4) || !(d.AUROCCI[0]+d.AUROCCI[1] == 1) {
+				t.Errorf("%d and %d scores of %v: %+v, want an interval from %v", c.m, c.n, v, d, c.low)
+			}
+		}
+	}
+}
+
 // DeLong's variance by hand: m = n = 2, x 1 and 3, y 0 and 2.
 func TestDeLong(t *testing.T) {
 	d := detect(t, []float64{1, 3}, []float64{0, 2})

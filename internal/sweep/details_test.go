@@ -33,6 +33,9 @@ func TestPlanLimits(t *testing.T) {
 		{halving + "[vary]\nlr = [1, 2, 3]\nepochs = [1, 2]", 0, "epochs: given at the top and in [vary]"},
 		{halving + "[vary]\nlr = {from = 1, to = 2, count = 9}", 9 + 3 + 1, ""},
 		{halving + "least-epochs = 2\n[vary]\nlr = {from = 1, to = 2, count = 9}", 9 + 3, ""},
+		{halving + "least-epochs = 9\n[vary]\nlr = {from = 1, to = 2, count = 9}", 9, ""},
+		{halving + "least-epochs = 10\n[vary]\nlr = [1, 2]", 0,
+			"sweep.least-epochs: got 10, expected a whole number from 1 to epochs, which is 9"},
 	} {
 		p, err := planOf(t, c.text)
 		if c.err != "" {

@@ -135,6 +135,10 @@ func (p *Plan) read(settings, options, vary map[string]any) error {
 		if !ok || vary["epochs"] != nil {
 			return errors.New(`epochs: method "halving" needs it at the top, as that of the last rung`)
 		}
+		if int64(least) > max(epochs, 1) { // training refuses epochs below 1
+			return fmt.Errorf("sweep.least-epochs: got %d, expected a whole number from 1 to epochs, which is %d",
+				least, epochs)
+		}
 		p.rungs(int(epochs), least)
 	}
 	if n := p.Runs(); n > mostRuns {
