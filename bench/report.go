@@ -2,11 +2,13 @@ package bench
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"dpnbench/internal/format"
 	"dpnbench/internal/regular"
 	"dpnbench/internal/sysinfo"
 )
@@ -158,11 +160,14 @@ func parseReport(path string, b []byte) (*Report, error) {
 		Format  *int             `json:"format"`
 		Results *json.RawMessage `json:"results"`
 	}
-	if err := json.Unmarshal(b, &head); err != nil {
-		return nil, fmt.Errorf("%s: no JSON of dpnbench bench: %w", path, err)
+	err := json.Unmarshal(b, &head)
+	var other *json.UnmarshalTypeError
+	if errors.As(err, &other) && other.Field == "" || err == nil && (head.Format == nil || head.Results == nil) {
+		return nil, fmt.Errorf("%s: no JSON of dpnbench bench: expected an object with the keys format and results",
+			path)
 	}
-	if head.Format == nil || head.Results == nil {
-		return nil, fmt.Errorf("%s: no JSON of dpnbench bench: expected the keys format and results", path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: no JSON of dpnbench bench: %w", path, format.JSONError(err))
 	}
 	if *head.Format != Format {
 		return nil, fmt.Errorf("%s: format %d, expected %d: written by another version of dpnbench", path, *head.Format,
@@ -170,7 +175,7 @@ func parseReport(path string, b []byte) (*Report, error) {
 	}
 	r := &Report{}
 	if err := json.Unmarshal(b, r); err != nil {
-		return nil, fmt.Errorf("%s: no JSON of dpnbench bench: %w", path, err)
+		return nil, fmt.Errorf("%s: no JSON of dpnbench bench: %w", path, format.JSONError(err))
 	}
 	seen := map[string]bool{}
 	for i := range r.Results {

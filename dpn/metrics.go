@@ -9,6 +9,7 @@ import (
 	"hash"
 	"io"
 
+	"dpnbench/internal/format"
 	"dpnbench/internal/output"
 	"dpnbench/internal/regular"
 )
@@ -70,7 +71,7 @@ func loadMetrics(path string, p prefix, epochs int) (*metrics, error) {
 			err = json.Unmarshal(line, &h)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("metrics %s: line %d: %w", path, len(m.history)+1, err)
+			return nil, fmt.Errorf("metrics %s: line %d: %w", path, len(m.history)+1, format.JSONError(err))
 		}
 		m.history = append(m.history, h)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"dpnbench/dataset"
 	"dpnbench/dpn/safetensors"
+	"dpnbench/internal/format"
 	"dpnbench/internal/linalg"
 )
 
@@ -168,7 +169,7 @@ func (m *Model) readNames(meta map[string]string, classes int) error {
 		}
 		var names []string
 		if err := json.Unmarshal([]byte(text), &names); err != nil {
-			return fmt.Errorf("metadata %s: %w", n.key, err)
+			return fmt.Errorf("metadata %s: %w", n.key, format.JSONError(err))
 		}
 		if len(names) != n.count {
 			return fmt.Errorf("metadata %s: %d names, expected %d", n.key, len(names), n.count)

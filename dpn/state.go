@@ -12,6 +12,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn/potential"
 	"dpnbench/dpn/safetensors"
+	"dpnbench/internal/format"
 	"dpnbench/internal/output"
 )
 
@@ -157,7 +158,7 @@ func (s *Trainer) restore(f *safetensors.File, data string) (p progress, err err
 	s.m.potential.Changed()
 	s.m.fresh = false
 	if err := json.Unmarshal([]byte(f.Metadata[metaProgress]), &p); err != nil {
-		return p, fmt.Errorf("progress: %w", err)
+		return p, fmt.Errorf("progress: %w", format.JSONError(err))
 	}
 	if p.Updates < 0 || !(p.Prepared >= 0) {
 		return p, fmt.Errorf("progress: %d updates, prepared in %v s", p.Updates, p.Prepared)

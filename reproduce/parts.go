@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"dpnbench/internal/format"
 	"dpnbench/internal/output"
 	"dpnbench/internal/regular"
 )
@@ -319,7 +320,7 @@ func decode[T checked](unit string, b []byte) (result T, err error) {
 		err = result.check(unit)
 	}
 	if err != nil {
-		err = fmt.Errorf("not the result of %q: %w", unit, err)
+		err = fmt.Errorf("not the result of %q: %w", unit, format.JSONError(err))
 	}
 	return result, err
 }

@@ -286,7 +286,7 @@ func (d *denoising) removeOld(files *output.Batch) error {
 func oldDenoised(dir string, text []byte) ([]string, error) {
 	var old denoiseResult
 	if err := json.Unmarshal(text, &old); err != nil {
-		return nil, err
+		return nil, format.JSONError(err)
 	}
 	var list []string
 	for _, r := range old.Corruptions {

@@ -33,6 +33,7 @@ import (
 	"unicode/utf8"
 
 	"dpnbench/internal/array"
+	"dpnbench/internal/format"
 	"dpnbench/internal/output"
 	"dpnbench/internal/regular"
 )
@@ -382,7 +383,7 @@ func texts(object []byte) (map[string]string, error) {
 	for key, value := range raw {
 		var text string
 		if err := json.Unmarshal(value, &text); err != nil {
-			return nil, fmt.Errorf("%q: %w", key, err)
+			return nil, fmt.Errorf("%q: %w", key, format.JSONError(err))
 		}
 		m[key] = text
 	}
@@ -399,7 +400,7 @@ func parseEntry(object []byte) (e entry, err error) {
 	for key, to := range map[string]any{"dtype": &e.DType, "shape": &e.Shape, "data_offsets": &e.Offsets} {
 		if value, ok := raw[key]; ok {
 			if err := json.Unmarshal(value, to); err != nil {
-				return e, fmt.Errorf("%s: %w", key, err)
+				return e, fmt.Errorf("%s: %w", key, format.JSONError(err))
 			}
 		}
 	}

@@ -87,6 +87,8 @@ func TestBadFiles(t *testing.T) {
 			"not a safetensors file, or cut: its first 8 bytes stand for a header of 100 bytes, and 0 follow"},
 		{"not JSON", raw("{x", 0), "not a safetensors file, or damaged: header: "},
 		{"null", raw("null", 0), "expected a JSON object"},
+		{"shape of text", raw(`{"a":{"dtype":"F32","shape":"2","data_offsets":[0,8]}}`, 8),
+			"shape: got string in JSON, expected an array"},
 		{"cut", good[:len(good)-1], "cut off"},
 		{"longer", append(append([]byte(nil), good...), 0), "bytes of data, the tensors take"},
 		{"type", raw(`{"a":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]}}`, 4), `has type "BF16", expected F32`},

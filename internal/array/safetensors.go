@@ -9,6 +9,8 @@ import (
 	"math"
 	"slices"
 	"sort"
+
+	"dpnbench/internal/format"
 )
 
 // mostTensorHeader is the largest header of a safetensors file, in bytes.
@@ -38,7 +40,7 @@ func readSafetensors(file string, r io.ReaderAt, size int64, only string) ([]*Ar
 	}
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(header, &all); err != nil {
-		return nil, fmt.Errorf("%s: offset 8: the header is not that of safetensors: %w", file, err)
+		return nil, fmt.Errorf("%s: offset 8: the header is not that of safetensors: %w", file, format.JSONError(err))
 	}
 	delete(all, "__metadata__")
 	var out []*Array
@@ -75,7 +77,7 @@ func (a *Array) setEntry(raw json.RawMessage, start, end int64) error {
 		Offsets []int64 `json:"data_offsets"`
 	}
 	if err := json.Unmarshal(raw, &e); err != nil {
-		return fmt.Errorf("%s: the header is not that of a tensor: %w", a.Title(), err)
+		return fmt.Errorf("%s: the header is not that of a tensor: %w", a.Title(), format.JSONError(err))
 	}
 	a.DType = tensorTypes[e.DType]
 	var known bool

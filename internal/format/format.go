@@ -2,8 +2,11 @@
 package format
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"strconv"
 	"strings"
 	"unicode"
@@ -85,4 +88,32 @@ func Printable(s string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(s, " "))
+}
+
+// JSONError says of an error of encoding/json what was found in the JSON and what was expected, without the names of
+// Go's types. It leaves other errors as they are.
+func JSONError(err error) error {
+	var bad *json.UnmarshalTypeError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	expected := "a number in range"
+	switch bad.Type.Kind() {
+	case reflect.Struct, reflect.Map:
+		expected = "an object"
+	case reflect.Slice, reflect.Array:
+		expected = "an array"
+	case reflect.String:
+		expected = "a string"
+	case reflect.Bool:
+		expected = "true or false"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8,
+		reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		expected = "a whole number in range"
+	}
+	where := ""
+	if bad.Field != "" {
+		where = bad.Field + ": "
+	}
+	return fmt.Errorf("%sgot %s in JSON, expected %s", where, bad.Value, expected)
 }

@@ -1,6 +1,8 @@
 package format
 
 import (
+	"encoding/json"
+	"errors"
 	"math"
 	"testing"
 )
@@ -34,5 +36,30 @@ func TestNumbers(t *testing.T) {
 		if c.got != c.want {
 			t.Errorf("printed %q: want %q", c.got, c.want)
 		}
+	}
+}
+
+// TestJSONError reads JSON of other types than those of a struct.
+func TestJSONError(t *testing.T) {
+	for text, want := range map[string]string{
+		`[]`:                  "got array in JSON, expected an object",
+		`{"S": 3}`:            "S: got number in JSON, expected a string",
+		`{"A": {"I": [1.5]}}`: "A.I: got number 1.5 in JSON, expected a whole number in range",
+		`{"A": {"I": "x"}}`:   "A.I: got string in JSON, expected an array",
+		`{"F": 1e999}`:        "F: got number 1e999 in JSON, expected a number in range",
+		`{"B": {}}`:           "B: got object in JSON, expected true or false",
+	} {
+		var v struct {
+			S string
+			A struct{ I []int32 }
+			F *float64
+			B bool
+		}
+		if err := JSONError(json.Unmarshal([]byte(text), &v)); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+	if other := errors.New("x"); JSONError(other) != other || JSONError(nil) != nil {
+		t.Error("another error has changed")
 	}
 }
