@@ -134,8 +134,12 @@ func (n Normalization) Equal(m Normalization) bool {
 	return slices.Equal(n.Mean, m.Mean) && slices.Equal(n.Std, m.Std)
 }
 
+// largestScale is the largest mean and deviation of the levels of images, and 1 over the smallest deviation.
+const largestScale = 1e6
+
 // Check returns an error, one line, if n does not fit samples of a shape or has a deviation that is
-// not above 0.
+// not above 0. Means and deviations of images are at most 1e6, deviations at least 1e-6: others would make numbers
+// whose squares float32 does not hold.
 func (n Normalization) Check(s Shape) error {
 	each := s.Channels
 	if !s.IsImage() {
@@ -150,6 +154,10 @@ func (n Normalization) Check(s Shape) error {
 		if math.IsNaN(mean) || math.IsInf(mean, 0) || !(std > 0) || math.IsInf(std, 0) {
 			return fmt.Errorf("normalisation: mean %v and deviation %v, expected a finite number and one above 0", mean,
 				std)
+		}
+		if s.IsImage() && !(math.Abs(mean) <= largestScale && n.Std[i] >= 1/largestScale && std <= largestScale) {
+			return fmt.Errorf("normalisation of images: mean %v and deviation %v, expected -1e+06 to 1e+06 and "+
+				"1e-06 to 1e+06", n.Mean[i], n.Std[i])
 		}
 	}
 	return nil

@@ -69,6 +69,24 @@ func TestDigitsNormFitsAFreshDraw(t *testing.T) {
 	}
 }
 
+// TestNormalizationCheck holds the bounds of the levels of images, and that features may vary by any number above 0.
+func TestNormalizationCheck(t *testing.T) {
+	for _, c := range []struct {
+		mean, std     float32
+		image, vector bool
+	}{
+		{0, 1, true, true}, {1e6, 1e-6, true, true}, {-1e6, 1e6, true, true},
+		{0, 9e-7, false, true}, {0, 1e-30, false, true}, {0, 1.1e6, false, true}, {-1.1e6, 1, false, true},
+		{0, 0, false, false}, {0, -1, false, false}, {0, float32(math.NaN()), false, false},
+	} {
+		n := Uniform(c.mean, c.std)
+		image, vector := n.Check(Grey(2, 2)), n.Check(Vector(3))
+		if (image == nil) != c.image || (vector == nil) != c.vector {
+			t.Errorf("%v, %v: %v of images, %v of vectors", c.mean, c.std, image, vector)
+		}
+	}
+}
+
 // The features are measured by several threads, which change no bit.
 func TestNormalizationThreads(t *testing.T) {
 	const n, d = 4096, 77

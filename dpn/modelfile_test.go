@@ -1,6 +1,7 @@
 package dpn
 
 import (
+	"bytes"
 	"math"
 	"os"
 	"path/filepath"
@@ -202,7 +203,11 @@ func TestBadModels(t *testing.T) {
 			func(f *safetensors.File) { f.Tensor("classifier.bias").Shape = []int{3, 1} }},
 		{"images of 5 x 4", meta("rows", "5")},
 		{`rows is "x"`, meta("rows", "x")},
-		{`std is "0"`, meta("std", "0")},
+		{`std is "0", expected a number above 0`, meta("std", "0")},
+		{`std is "x", expected a number`, meta("std", "x")},
+		{"mean and std: normalisation of images: mean", meta("std", "1e-30")},
+		{"expected -1e+06 to 1e+06 and 1e-06 to 1e+06", meta("mean", "-2e6")},
+		{`unknown_below is "x", expected a number`, meta("unknown_below", "x")},
 		{"settings", meta("config", "steps = -1")},
 		{"settings", meta("config", "no TOML")},
 		{`format "dpnbench model 2", expected "dpnbench model 1"`, meta("format", "dpnbench model 2")},
@@ -220,6 +225,19 @@ func TestBadModels(t *testing.T) {
 			strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v, want one line with %q and the file", err, c.want)
 		}
+	}
+	unchecked := corrupt(meta("unknown_below", "nan"))
+	b, err := os.ReadFile(unchecked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := []byte(safetensors.ChecksumKey)
+	b = bytes.Replace(b, key, append(slices.Clone(key[:len(key)-1]), '~'), 1)
+	if err := os.WriteFile(unchecked, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(unchecked); err == nil || !strings.Contains(err.Error(), `unknown_below is "nan", expected`) {
+		t.Errorf("without a checksum: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "cut"), []byte("xx"), 0o644); err != nil {
 		t.Fatal(err)

@@ -142,8 +142,11 @@ func (m *Model) readNorm(meta map[string]string) error {
 		var list []float32
 		for part := range strings.SplitSeq(s, ",") {
 			v, err := strconv.ParseFloat(part, 32)
-			if err != nil || !linalg.IsFinite(v) || n.key == metaStd && v <= 0 {
+			if err != nil || !linalg.IsFinite(v) {
 				return fmt.Errorf("metadata %s is %q, expected a number", n.key, part)
+			}
+			if n.key == metaStd && v <= 0 {
+				return fmt.Errorf("metadata %s is %q, expected a number above 0", n.key, part)
 			}
 			list = append(list, float32(v))
 		}

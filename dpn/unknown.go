@@ -69,7 +69,7 @@ func (m *Model) writeUnknown(meta map[string]string) {
 // the threshold was measured with.
 func (m *Model) readUnknown(f *safetensors.File) error {
 	text, ok := f.Metadata[metaUnknown]
-	if !ok || !f.Checked {
+	if !ok {
 		return nil
 	}
 	v, err := strconv.ParseFloat(text, 32)
@@ -77,7 +77,9 @@ func (m *Model) readUnknown(f *safetensors.File) error {
 	if err != nil || !linalg.IsFinite(limit) {
 		return errors.New("metadata " + metaUnknown + " is " + strconv.Quote(text) + ", expected a number")
 	}
-	m.UnknownBelow = &limit
+	if f.Checked {
+		m.UnknownBelow = &limit
+	}
 	return nil
 }
 
