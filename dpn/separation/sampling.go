@@ -45,7 +45,9 @@ import (
 //	Limit = E D / median(E of the draws)
 //
 // The interval is the basic bootstrap interval of log D: the same formula with quantiles of the
-// draws instead of their median, so it contains Limit.
+// draws instead of their median, so it contains Limit. Intervals of 95% contained D of the distribution in 87 to 97%
+// of simulated sets: in 93 to 97% of three kinds of Gaussian classes (TestBootstrapCovers), 90.5% of classes of unequal
+// covariances, and 87% where many sets have no Limit. Those that miss it mostly lie below it.
 //
 // Where the order of the samples carries structure (Order), draws are of whole blocks of consecutive samples. Limit
 // and interval are then those of more samples of the same sources, such as writers, in the same shares.
