@@ -159,22 +159,15 @@ func (t *training) resolve(flags *pflag.FlagSet) (dpn.Config, error) {
 			return c, fmt.Errorf("--%s: init %q does not run EM; expected --init em or em-classwise", name, c.Init)
 		}
 	}
+	if flags.Changed("extractor") && c.Extractor == "mlp" && c.Hidden == "" && !flags.Changed("hidden") && !t.resume {
+		return c, errors.New("--extractor mlp: without hidden layers it is linear; expected their widths in " +
+			"--hidden, such as 512-256, or --extractor linear")
+	}
 	if err := t.shards(&c, flags); err != nil {
 		return c, err
 	}
 	t.data.settle(flags, &c)
 	return c, settingError(c.Validate(), flags, t.from)
-}
-
-// warnIdle warns of flags of settings that have no effect with the others. A value of 0 gets no warning: it may mean
-// exactly that.
-func (t *training) warnIdle(c dpn.Config) {
-	t.flags.VisitAll(func(f *pflag.Flag) {
-		if other, values := c.Needs(f.Name); f.Changed && other != "" && f.Value.String() != "0" {
-			t.log().Warn(fmt.Sprintf("--%s %s has no effect with %s %s; it needs --%s %s", f.Name, f.Value, other,
-				t.flags.Lookup(other).Value, other, alternatives(values)))
-		}
-	})
 }
 
 // unresumable explains why there is no state to resume, or that it cannot be read.
@@ -244,6 +237,9 @@ func (t *training) result(ctx context.Context, flags *pflag.FlagSet) (*trainResu
 		if c, notes, err = t.fitted(data, flags); err != nil {
 			return nil, err
 		}
+	}
+	if err := t.refuseIdle(c); err != nil {
+		return nil, err
 	}
 	if t.compared && c.ValSize == 0 && c.ValData == "" {
 		return nil, errors.New("no validation samples to compare settings on; expected val-size or val-data " +

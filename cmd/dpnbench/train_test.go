@@ -511,6 +511,8 @@ func TestPresetFitsData(t *testing.T) {
 	}
 	fails(t, with(vectors, "--preset", "robust", "--rms", "--overwrite"), "--rms true: expected images with it")
 	fails(t, []string{"train", "--data", dir, "--hidden", "8"}, "--hidden", "extractor mlp")
+	fails(t, []string{"train", "--data", dir, "--extractor", "mlp"}, "--extractor mlp: without hidden layers",
+		"--hidden")
 	images := []string{"train", "--data", table, "--preset", "clean", "--out", filepath.Join(t.TempDir(), "none")}
 	if out, errs, _ := dpnbench(t, images...); out != "" || !strings.Contains(errs, "--preset clean: extractor") {
 		t.Errorf("clean on vectors: printed %q, standard error %q", out, errs)
@@ -537,28 +539,32 @@ func TestIdleSettings(t *testing.T) {
 	idx(t, dir, 120)
 	table := filepath.Join(dir, "table.csv")
 	write(t, table, []byte("a,b,label\n"+strings.Repeat("1,2,x\n3,4,y\n5,3,x\n", 40)))
-	for _, c := range []struct{ args, want string }{
+	for _, c := range []struct{ args, want string }{ // a warning, or after ! an error
 		{"", ""},
 		{"--form lowrank --rank 3 --alpha-lr 0.01 --extractor-lr 0.01", ""},
 		{"--rank 0 --score-sigma 0 --alpha-lr 0", ""},
-		{"--rank 3", "--rank 3 has no effect with form full; it needs --form lowrank or flat"},
+		{"--rank 3", "!--rank 3 has no effect with form full; it needs --form lowrank or flat"},
 		{"--form flat --rank 2 --eps 0.2", ""},
-		{"--form lowrank --rank 2 --eps 0.2", "--eps 0.2 has no effect with form lowrank; it needs --form flat"},
-		{"--score-sigma 1", "--score-sigma 1 has no effect with score-matching 0; it needs --score-matching above 0"},
+		{"--form lowrank --rank 2 --eps 0.2", "!--eps 0.2 has no effect with form lowrank; it needs --form flat"},
+		{"--score-sigma 1", "!--score-sigma 1 has no effect with score-matching 0; it needs --score-matching above 0"},
 		{"--gradient detached --alpha-lr 1", "--alpha-lr 1 has no effect with gradient detached; it needs --gradient " +
 			"exact"},
 		{"--steps 0 --potential-lr 1", "--potential-lr 1 has no effect with steps 0; it needs --steps above 0"},
 		{"--data " + table + " --rank 2", ""},
-		{"--data " + table + " --eps 0.2", "--eps 0.2 has no effect with form lowrank; it needs --form flat"},
+		{"--rank -1", "!--rank -1: expected 1 to 65536"},
+		{"--score-sigma -3", "!--score-sigma -3: expected a standard deviation of 1e-06 to 1e+06"},
+		{"--data " + table + " --eps 0.2", "!--eps 0.2 has no effect with form lowrank; it needs --form flat"},
 	} {
 		args := strings.Fields("train --data " + dir + " --components 3 --max-updates 1 --val-size 0 --out " +
 			filepath.Join(dir, "out") + " --overwrite " + c.args)
 		_, errs, status := dpnbench(t, args...)
-		want := ""
-		if c.want != "" {
+		want, done := "", exitDone
+		if failure, ok := strings.CutPrefix(c.want, "!"); ok {
+			want, done = "dpnbench: "+failure+"\n", exitUsage
+		} else if c.want != "" {
 			want = "dpnbench: warning: " + c.want + "\n"
 		}
-		if status != exitDone || errs != want {
+		if status != done || errs != want {
 			t.Errorf("%s: status %d, %q, want %q", c.args, status, errs, want)
 		}
 	}

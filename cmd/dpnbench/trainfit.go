@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 
 	"dpnbench/dataset"
@@ -94,6 +95,37 @@ func (t *training) fitted(data *dataset.Data, flags *pflag.FlagSet) (c dpn.Confi
 			"(--components, --rank)", format.Count(c.Components, "component"), c.Rank, preset.Components, preset.Rank)
 	}
 	return c, notes, nil
+}
+
+// refuseIdle refuses flags of settings of what the network does not have. The preset may depend on the data, and runs
+// of a sweep share settings.
+func (t *training) refuseIdle(c dpn.Config) error {
+	for _, name := range []string{"rank", "eps", "score-sigma"} {
+		if idle := t.idle(c, t.flags.Lookup(name)); idle != "" && !t.compared {
+			return errors.New(idle)
+		}
+	}
+	return nil
+}
+
+// idle says that a flag of a setting has no effect with the other settings, or returns "". A value of 0 gets no such
+// sentence: it may mean exactly that.
+func (t *training) idle(c dpn.Config, f *pflag.Flag) string {
+	other, values := c.Needs(f.Name)
+	if !f.Changed || other == "" || f.Value.String() == "0" {
+		return ""
+	}
+	return fmt.Sprintf("--%s %s has no effect with %s %s; it needs --%s %s", f.Name, f.Value, other,
+		t.flags.Lookup(other).Value, other, alternatives(values))
+}
+
+// warnIdle warns of flags of settings that have no effect with the others.
+func (t *training) warnIdle(c dpn.Config) {
+	t.flags.VisitAll(func(f *pflag.Flag) {
+		if idle := t.idle(c, f); idle != "" {
+			t.log().Warn(idle)
+		}
+	})
 }
 
 // sameSamples says whether two sets hold the same samples in the same order.
