@@ -250,6 +250,12 @@ func TestBenchBadInput(t *testing.T) {
 		want := strings.Replace(strings.Join(args, " "), "=", " ", 1) + ": cannot be combined with --list"
 		fails(t, with([]string{"bench", "--list"}, args...), want)
 	}
+	for _, args := range []string{"bench compare a.json b.json", "data info digits", "data fetch mnist",
+		"import a.safetensors"} {
+		args := strings.Fields(args)
+		fails(t, with(args, "--tier", "generic"), "--tier generic: cannot be combined with "+args[0])
+		fails(t, with(args, "--threads", "1"), "--threads 1: cannot be combined with "+args[0], "runs no kernel")
+	}
 	fails(t, []string{"bench", "compare", other}, "compare: 1 file, expected 2")
 	fails(t, []string{"bench", "compare", other, broken}, "other.json", "format 99, expected 1")
 	fails(t, []string{"bench", "compare", broken, other}, "broken.json", "no JSON of dpnbench bench")

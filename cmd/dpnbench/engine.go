@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
@@ -98,8 +99,17 @@ func (a *app) checkEngine(c *cobra.Command) (err error) {
 	if err == nil && flags.Changed("route") {
 		_, err = a.routeSetting()
 	}
+	_, path, _ := strings.Cut(c.CommandPath(), " ")
+	for _, name := range withoutEngine {
+		if err == nil && (path == name || strings.HasPrefix(path, name+" ")) {
+			err = notWith(flags, path+", which runs no kernel", "tier", "threads")
+		}
+	}
 	return err
 }
+
+// withoutEngine are the commands, and groups of them, for which the flags of an engine do nothing.
+var withoutEngine = []string{"bench compare", "data", "import"}
 
 // setRoute gives a model the route that was asked for.
 func (a *app) setRoute(m *dpn.Model) error {
