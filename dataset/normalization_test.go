@@ -75,8 +75,8 @@ func TestNormalizationCheck(t *testing.T) {
 		mean, std     float32
 		image, vector bool
 	}{
-		{0, 1, true, true}, {1e6, 1e-6, true, true}, {-1e6, 1e6, true, true},
-		{0, 9e-7, false, true}, {0, 1e-30, false, true}, {0, 1.1e6, false, true}, {-1.1e6, 1, false, true},
+		{0, 1, true, true}, {1e6, 1.1e-9, true, true}, {-1e6, 1e6, true, true},
+		{0, 9e-10, false, true}, {0, 1e-30, false, true}, {0, 1.1e6, false, true}, {-1.1e6, 1, false, true},
 		{0, 0, false, false}, {0, -1, false, false}, {0, float32(math.NaN()), false, false},
 	} {
 		n := Uniform(c.mean, c.std)

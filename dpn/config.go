@@ -1,7 +1,6 @@
 package dpn
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"reflect"
@@ -215,19 +214,16 @@ func (c Config) Validate() error {
 	case c.Hidden != "":
 		errs = append(errs, badSetting("hidden", c.Hidden, "expected the extractor mlp or conv with it"))
 	}
-	// Settings that are not in use are in range, too, or 0.
-	form, em := potential.FormOf(c.Form), c.emOptions()
-	if form.Ranked || c.Rank != 0 {
+	form := potential.FormOf(c.Form)
+	if form.Ranked {
 		errs = append(errs, between("rank", c.Rank, 1, 1<<16))
 	}
-	if (form.Eps || c.Eps != 0) && !(c.Eps >= 1e-3 && c.Eps <= 1) {
+	if form.Eps && !(c.Eps >= 1e-3 && c.Eps <= 1) {
 		errs = append(errs, badSetting("eps", c.Eps, "expected 0.001 to 1"))
 	}
-	if !c.fitsMixture() {
-		em.Iterations = cmp.Or(em.Iterations, defaults.EMIterations)
-		em.Ridge = cmp.Or(em.Ridge, defaults.EMRidge)
+	if c.fitsMixture() {
+		errs = append(errs, c.emOptions().Check())
 	}
-	errs = append(errs, em.Check())
 	if !(c.Warmup >= 0 && c.Warmup <= 1) {
 		errs = append(errs, badSetting("warmup", c.Warmup, "expected 0 to 1"))
 	}
@@ -248,13 +244,14 @@ func (c Config) Validate() error {
 	if c.NLL > 0 && c.Gradient != GradientExact {
 		errs = append(errs, badSetting("nll", c.NLL, "expected gradient exact with it"))
 	}
-	sigma := c.ScoreSigma // its square is a float32
-	if (c.Score > 0 || sigma != 0) && !(sigma >= 1e-6 && sigma <= 1e6) {
-		errs = append(errs, badSetting("score-sigma", c.ScoreSigma,
-			"expected a standard deviation of 1e-06 to 1e+06"))
-	}
-	if c.Score > 0 && c.Gradient != GradientExact {
-		errs = append(errs, badSetting("score-matching", c.Score, "expected gradient exact with it"))
+	if c.Score > 0 {
+		if !(c.ScoreSigma >= 1e-6 && c.ScoreSigma <= 1e6) { // its square is a float32
+			errs = append(errs, badSetting("score-sigma", c.ScoreSigma,
+				"expected a standard deviation of 1e-06 to 1e+06"))
+		}
+		if c.Gradient != GradientExact {
+			errs = append(errs, badSetting("score-matching", c.Score, "expected gradient exact with it"))
+		}
 	}
 	if c.Patience > 0 && c.ValSize == 0 {
 		errs = append(errs, badSetting("patience", c.Patience, "expected images to validate on with it (val-size)"))

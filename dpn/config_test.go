@@ -106,15 +106,6 @@ func TestValidate(t *testing.T) {
 		"nll 1":            func(c *Config) { c.NLL, c.Gradient = 1, "detached" },
 		"score-matching +": func(c *Config) { c.Score = math.Inf(1) },
 		"score-matching 1": func(c *Config) { c.Score, c.Gradient = 1, "detached" },
-		// Without what would use them.
-		"rank -1":          func(c *Config) { c.Rank = -1 },
-		"eps -1":           func(c *Config) { c.Eps = -1 },
-		"eps 2":            func(c *Config) { c.Eps = 2 },
-		"em-iterations -1": func(c *Config) { c.EMIterations = -1 },
-		"em-tolerance -1":  func(c *Config) { c.EMTolerance = -1 },
-		"em-ridge -1":      func(c *Config) { c.EMRidge = -1 },
-		"score-sigma -3":   func(c *Config) { c.ScoreSigma = -3 },
-
 		"score-sigma 0":    func(c *Config) { c.Score, c.ScoreSigma = 1, 0 },
 		"score-sigma 1e+0": func(c *Config) { c.Score, c.ScoreSigma = 1, 1e7 },
 		"shards 0":         func(c *Config) { c.Shards = 0 },
@@ -128,12 +119,6 @@ func TestValidate(t *testing.T) {
 		if err := c.Validate(); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error %v, want one that begins with %q", err, want)
 		}
-	}
-	unused, _ := Preset("compact") // as programs wrote it that did not know these settings
-	unused.Rank, unused.Eps, unused.ScoreSigma = 0, 0, 0
-	unused.EMIterations, unused.EMTolerance, unused.EMRidge = 0, 0, 0
-	if err := unused.Validate(); err != nil {
-		t.Errorf("unused settings of 0: %v", err)
 	}
 }
 

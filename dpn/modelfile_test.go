@@ -206,7 +206,7 @@ func TestBadModels(t *testing.T) {
 		{`std is "0", expected a number above 0`, meta("std", "0")},
 		{`std is "x", expected a number`, meta("std", "x")},
 		{"mean and std: normalisation of images: mean", meta("std", "1e-30")},
-		{"expected -1e+06 to 1e+06 and 1e-06 to 1e+06", meta("mean", "-2e6")},
+		{"expected -1e+06 to 1e+06 and 1e-09 to 1e+06", meta("mean", "-2e6")},
 		{`unknown_below is "x", expected a number`, meta("unknown_below", "x")},
 		{"settings", meta("config", "steps = -1")},
 		{"settings", meta("config", "no TOML")},

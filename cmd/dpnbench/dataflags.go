@@ -56,7 +56,8 @@ func (d *dataFlags) addReading(f *pflag.FlagSet) {
 		" (default: by names and content)")
 	f.StringVar(&r.Label, "label", "", "`COLUMN` of the labels in a table, by name or number from 1, or none "+
 		"(default: the first of label, labels, class, target and y, or else the last)")
-	f.StringVar(&r.Drop, "drop", "", "leave out `COLUMNS` of a table, by names or numbers from 1, such as id,date")
+	f.StringVar(&r.Drop, "drop", "", "leave out `COLUMNS` of a table, by names or numbers from 1, such as "+
+		"id,date, or none")
 	f.Float64Var(&r.TestShare, "test-share", 0,
 		"take this `FRACTION` of each class as test samples, drawn by --data-seed")
 	f.StringVar(&r.Size, "size", "", "scale images to `ROWSxCOLUMNS` pixels, such as 28x28; rows of a table that "+
@@ -139,16 +140,9 @@ func (d *dataFlags) settle(flags *pflag.FlagSet, c *dpn.Config) {
 	})
 }
 
-// openData opens the samples that the settings name, the training samples only with train. For a model, unless it is
-// nil, labels are numbered by its classes, and the samples are like its own; a table may lack the columns to drop, and
-// other data that of the labels, unless flags name them.
-func openData(ctx context.Context, c dpn.Config, train bool, m *dpn.Model, flags *pflag.FlagSet) (*dataset.Data,
-	error) {
-	opt := source.Options{TrainSize: c.TrainSize, TestSize: c.TestSize, Seed: c.DataSeed, TestOnly: !train,
-		Memory: sysinfo.AvailableMemory()}
-	likeModel(&opt, m)
-	opt.DropIfThere = m != nil && !flags.Changed("drop")
-	opt.LabelIfThere = m != nil && flags.Changed("data") && !flags.Changed("label")
+// openData opens the samples that the settings name, like opt says of a model and of which of them.
+func openData(ctx context.Context, c dpn.Config, opt source.Options) (*dataset.Data, error) {
+	opt.TrainSize, opt.TestSize, opt.Seed, opt.Memory = c.TrainSize, c.TestSize, c.DataSeed, sysinfo.AvailableMemory()
 	if err := addReading(&opt, c); err != nil {
 		return nil, err
 	}
@@ -201,14 +195,28 @@ func likeModel(opt *source.Options, m *dpn.Model) {
 	}
 }
 
+// labelWithout returns the column of labels of the training. A number counts those before it that were dropped by
+// numbers, unless none are dropped.
+func labelWithout(trained dpn.Config, drop string) string {
+	dropped, err := source.Columns(trained.Drop)
+	if given, _ := source.Columns(drop); err != nil || len(given) > 0 {
+		return trained.Label
+	}
+	return source.LabelWithout(trained.Label, dropped)
+}
+
 // likeSamples returns how samples are read for a model, with the label and without the columns drop of a table; empty:
 // those of the model, which the table may lack.
 func likeSamples(m *dpn.Model, label, drop string) (source.Options, error) {
 	opt := source.Options{Seed: m.Config.DataSeed, Memory: sysinfo.AvailableMemory(),
-		Label: cmp.Or(label, m.Config.Label), LabelIfThere: label == "", DropIfThere: drop == ""}
+		Label: label, LabelIfThere: label == "", DropIfThere: drop == "" || drop == m.Config.Drop}
+	drop = cmp.Or(drop, m.Config.Drop)
+	if label == "" {
+		opt.Label = labelWithout(m.Config, drop)
+	}
 	likeModel(&opt, m)
 	var err error
-	if opt.Drop, err = source.Columns(cmp.Or(drop, m.Config.Drop)); err != nil {
+	if opt.Drop, err = source.Columns(drop); err != nil {
 		return opt, fmt.Errorf("--drop %w", err)
 	}
 	return opt, nil
@@ -296,13 +304,17 @@ func (a *app) openModelData(ctx context.Context, m *dpn.Model, path string, d *d
 			"one that was trained with --val-data", d.valData, path)
 	}
 	d.settle(flags, &m.Config)
-	if !flags.Changed("label") { // that of other data, too, if they have it
-		m.Config.Label = trained.Label
+	other := m.Config.Data != trained.Data && !flags.Changed("label")
+	if other { // with the same column of labels, if it is there
+		m.Config.Label = labelWithout(trained, m.Config.Drop)
 	}
 	c := m.Config
 	c.Data = nearModel(c.Data, m.DataFolder(), flags)
 	a.dataPhase(c.Data)
-	if data, err = openData(ctx, c, train, m, flags); err != nil {
+	opt := source.Options{TestOnly: !train, DropIfThere: c.Drop == trained.Drop,
+		LabelIfThere: other}
+	likeModel(&opt, m)
+	if data, err = openData(ctx, c, opt); err != nil {
 		if errors.As(err, new(*source.NoTestError)) && flags.Lookup("test-share") != nil {
 			err = fmt.Errorf("%w, expected some to evaluate on (%s)", err, takeTest)
 		}

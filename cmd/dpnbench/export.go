@@ -46,9 +46,10 @@ func exportCommand(a *app) *cobra.Command {
 	}
 	x.model.add(c, "steps")
 	f := c.Flags()
-	wordVar(f, &x.format, "format", "pytorch", exportFormats, "`FORMAT`: "+alternatives(exportFormats))
-	f.StringVar(&x.out, "out", "", "`PATH` of the result (default: beside model.safetensors: folder pytorch, "+
-		"model.onnx or model.npz)")
+	wordVar(f, &x.format, "format", "pytorch", exportFormats, "`FORMAT`: "+alternatives(exportFormats)+
+		", or that of the ending of --out")
+	f.StringVar(&x.out, "out", "", "`PATH` of the result (default: beside NAME.safetensors: folder NAME-pytorch, "+
+		"or pytorch for model.safetensors; NAME.onnx or NAME.npz)")
 	return c
 }
 
@@ -117,16 +118,21 @@ func (x *exporting) run(flags *pflag.FlagSet) error {
 	return x.writeJSON(r)
 }
 
-// keeps refuses a folder in which a file of a training, or another module, has the name of one of the export.
+// keeps refuses a folder in which a file that is not of an export has the name of one.
 func (x *exporting) keeps(paths []string) error {
 	for _, path := range paths {
 		if what := ofTraining(path); what != "" {
 			return fmt.Errorf("--out %s: holds %s; expected another folder", x.out, what)
 		}
-		b, err := os.ReadFile(path)
-		if filepath.Base(path) == exchange.ModuleFile && err == nil && !exchange.IsModule(b) {
+	}
+	if x.format != "pytorch" {
+		return nil
+	}
+	module, _ := os.ReadFile(filepath.Join(x.out, exchange.ModuleFile))
+	for _, path := range paths {
+		if _, err := os.Stat(path); err == nil && !exchange.IsModule(module) {
 			return fmt.Errorf("--out %s: holds another %s than that of an export; expected another folder", x.out,
-				exchange.ModuleFile)
+				filepath.Base(path))
 		}
 	}
 	return nil

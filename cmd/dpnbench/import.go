@@ -104,9 +104,6 @@ func (i *importing) run(flags *pflag.FlagSet, path string) error {
 	if err := files.Check(); err != nil {
 		return err
 	}
-	if filepath.Ext(i.out) != ".safetensors" {
-		return fmt.Errorf("--out %s: expected a name that ends in .safetensors", i.out)
-	}
 	i.reference.Norm = dataset.Uniform(float32(i.mean), float32(i.std))
 	in, err := exchange.Import(path, i.reference)
 	if err != nil {
@@ -122,6 +119,9 @@ func (i *importing) run(flags *pflag.FlagSet, path string) error {
 		return err
 	}
 	r.Assumed = assumedSettings(m, flags)
+	if filepath.Ext(i.out) != ".safetensors" {
+		return fmt.Errorf("--out %s: expected a name that ends in .safetensors", i.out)
+	}
 	if err := output.Write(i.out, func(w io.Writer) error { return m.Write(w, i.out) }); err != nil {
 		return fmt.Errorf("--out %s: %w", i.out, regular.Cause(err))
 	}

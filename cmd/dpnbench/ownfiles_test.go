@@ -47,6 +47,8 @@ func TestOnlyOwnFiles(t *testing.T) {
 	} {
 		fails(t, c.args, c.want)
 	}
+	succeed(t, "import", model, "--out", filepath.Join("samples", dpn.ModelFile), "--quiet")
+	fails(t, []string{"export", "--model", model, "--out", "samples"}, "--out samples: holds another model.safetensors")
 	succeed(t, "import", model, "--out", "again.safetensors", "--quiet")
 	fails(t, []string{"eval", "--model", model, "--json", "again.safetensors"}, "is a file of tensors")
 	succeed(t, "import", model, "--out", "again.safetensors", "--quiet")

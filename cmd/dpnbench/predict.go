@@ -66,10 +66,10 @@ func predictCommand(a *app) *cobra.Command {
 		"for a table from standard input (repeatable; default: the test samples of the model)")
 	f.StringVar(&p.format, "format", "", "`FORMAT` of the data: "+strings.Join(source.Formats(), ", ")+
 		" (default: by names and content)")
-	f.StringVar(&p.label, "label", "", "`COLUMN` of the labels in a table, by name or number from 1; none: there are "+
-		"no labels, and folders of images are no classes")
-	f.StringVar(&p.drop, "drop", "", "leave out `COLUMNS` of a table, by names or numbers from 1 (default: as in "+
-		"training)")
+	f.StringVar(&p.label, "label", "", "`COLUMN` of the labels in a table, by name or number from 1 (default: as in "+
+		"training); none: there are no labels, and folders of images are no classes")
+	f.StringVar(&p.drop, "drop", "", "leave out `COLUMNS` of a table, by names or numbers from 1, or none "+
+		"(default: as in training)")
 	f.IntVar(&p.top, "top", 0, "only the `N` most likely classes of each sample; 0: the probabilities of all")
 	f.StringVar(&p.out, "out", "", "`FILE` for the table (default: standard output)")
 	return c
@@ -266,7 +266,9 @@ func (p *predicting) threshold(ctx context.Context, e *engine.Engine, m *dpn.Mod
 	c := m.Config
 	c.Data = nearModel(c.Data, m.DataFolder(), &pflag.FlagSet{})
 	var val *dataset.Set
-	data, err := openData(ctx, c, true, m, &pflag.FlagSet{})
+	opt := source.Options{DropIfThere: true}
+	likeModel(&opt, m)
+	data, err := openData(ctx, c, opt)
 	if err == nil {
 		if m.OtherImages(data) {
 			return why + fmt.Sprintf("%s has other samples than those that the model was trained on", c.Data), nil

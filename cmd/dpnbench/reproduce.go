@@ -142,7 +142,7 @@ func (r *reproduction) run(ctx context.Context, flags *pflag.FlagSet, what strin
 	}
 	defer e.Close()
 	r.dataPhase(c.Data)
-	data, err := openData(ctx, c, true, nil, r.flags)
+	data, err := openData(ctx, c, source.Options{})
 	if err != nil {
 		return err
 	}

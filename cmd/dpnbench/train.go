@@ -14,6 +14,7 @@ import (
 
 	"dpnbench/bench"
 	"dpnbench/dataset"
+	"dpnbench/dataset/source"
 	"dpnbench/dpn"
 	"dpnbench/dpn/layer"
 	"dpnbench/dpn/potential"
@@ -222,7 +223,7 @@ func (t *training) result(ctx context.Context, flags *pflag.FlagSet) (*trainResu
 		named.Data = nearModel(c.Data, t.dataNear, flags)
 	}
 	t.dataPhase(named.Data)
-	data, err := openData(ctx, named, true, nil, &pflag.FlagSet{})
+	data, err := openData(ctx, named, source.Options{})
 	if err == nil {
 		t.noteData(data)
 		err = cmp.Or(needLabels(data), needClasses(data))

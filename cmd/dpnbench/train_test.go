@@ -551,8 +551,9 @@ func TestIdleSettings(t *testing.T) {
 			"exact"},
 		{"--steps 0 --potential-lr 1", "--potential-lr 1 has no effect with steps 0; it needs --steps above 0"},
 		{"--data " + table + " --rank 2", ""},
-		{"--rank -1", "!--rank -1: expected 1 to 65536"},
-		{"--score-sigma -3", "!--score-sigma -3: expected a standard deviation of 1e-06 to 1e+06"},
+		{"--rank -1", "!--rank -1 has no effect with form full; it needs --form lowrank or flat"},
+		{"--score-sigma -3", "!--score-sigma -3 has no effect with score-matching 0; it needs --score-matching " +
+			"above 0"},
 		{"--data " + table + " --eps 0.2", "!--eps 0.2 has no effect with form lowrank; it needs --form flat"},
 	} {
 		args := strings.Fields("train --data " + dir + " --components 3 --max-updates 1 --val-size 0 --out " +

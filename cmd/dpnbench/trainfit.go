@@ -101,7 +101,7 @@ func (t *training) fitted(data *dataset.Data, flags *pflag.FlagSet) (c dpn.Confi
 // of a sweep share settings.
 func (t *training) refuseIdle(c dpn.Config) error {
 	for _, name := range []string{"rank", "eps", "score-sigma"} {
-		if idle := t.idle(c, t.flags.Lookup(name)); idle != "" && !t.compared {
+		if idle := t.idle(c, t.flags.Lookup(name)); idle != "" && !t.compared && !t.resume {
 			return errors.New(idle)
 		}
 	}

@@ -70,7 +70,7 @@ func TestUnsaved(t *testing.T) {
 			switch {
 			case strings.HasPrefix(line, "dpnbench: warning: "):
 				warnings = append(warnings, line)
-			case !strings.Contains(line, "stopping after"):
+			case !strings.Contains(line, "stopping;"):
 				lines = append(lines, line)
 			}
 		}

@@ -68,8 +68,10 @@ func TestValData(t *testing.T) {
 		t.Fatal(err)
 	}
 	idx(t, other, 100)
-	if text := succeed(t, with(eval, "--data", other)...); !strings.Contains(text, "10 images of "+other) {
-		t.Errorf("eval of other images than those of the training printed %q", text)
+	text, errs, status = dpnbench(t, with(eval, "--data", other)...) // which are the first ones of the training
+	if status != exitDone || !strings.Contains(text, "10 images of "+other) ||
+		!strings.Contains(errs, "may have been trained on some of the validation images") {
+		t.Errorf("eval of other images than those of the training: status %d, %q, %q", status, text, errs)
 	}
 	fails(t, with(eval, "--json", filepath.Join(dir, "val", "t10k-labels-idx1-ubyte")), "--json", "val-data")
 	t.Chdir(dir)

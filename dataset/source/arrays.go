@@ -83,7 +83,7 @@ func readRoles(name string, of map[role]string, open opener, opt Options) (*cont
 		to   **part
 	}{{trainSplit, &c.train}, {testSplit, &c.test}} {
 		x := of[role{split.name, samplesOf}]
-		if x == "" || split.name == trainSplit && opt.TestOnly && of[role{testSplit, samplesOf}] != "" {
+		if x == "" || split.name == trainSplit && opt.skipsTraining() && of[role{testSplit, samplesOf}] != "" {
 			continue
 		}
 		p, err := readPart(x, open, opt.wanted(split.name), opt)

@@ -74,7 +74,7 @@ func readCIFAR(dir string, opt Options) (*content, error) {
 		files []string
 		to    **part
 	}{{trainSplit, files.train, &c.train}, {testSplit, files.test, &c.test}} {
-		if len(s.files) == 0 || s.to == &c.train && opt.TestOnly && len(files.test) > 0 {
+		if len(s.files) == 0 || s.to == &c.train && opt.skipsTraining() && len(files.test) > 0 {
 			continue
 		}
 		p := &part{Shape: dataset.RGB(cifarSide, cifarSide), file: title(c.name, s.name, s.files)}

@@ -62,6 +62,7 @@ func (c *columns) skip(first []string) ([]int, error) {
 			return nil, fmt.Errorf("--drop: %w", err)
 		}
 	}
+	asked := len(c.dropped)
 	for i, name := range first {
 		if name == pandasIndex {
 			c.dropped, c.numbers = append(c.dropped, i), append(c.numbers, name)
@@ -71,8 +72,8 @@ func (c *columns) skip(first []string) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !named {
-		if err := c.dropIfThere(first); err != nil {
+	if !named && c.opt.DropIfThere && asked > 0 {
+		if err := c.dropIfThere(first, asked); err != nil {
 			return nil, err
 		}
 	}
@@ -86,22 +87,44 @@ func (c *columns) skip(first []string) ([]int, error) {
 	return c.dropped, err
 }
 
-// dropIfThere drops nothing after all if the columns to drop are those of another table, which this one, without
-// names, does not have by its width. A width that fits with and without them is an error.
-func (c *columns) dropIfThere(first []string) error {
-	if !c.opt.DropIfThere || len(c.dropped) == 0 {
-		return nil
-	}
-	all := columns{opt: c.opt}
-	with, without, d := all.rest(first), c.rest(first), c.opt.Shape.Len()
+// dropIfThere drops nothing after all if the columns to drop, the first ones of dropped, are those of another table,
+// which this one, without names of the features, does not have by its width. A width that fits with and without them is
+// an error, unless the header names them.
+func (c *columns) dropIfThere(first []string, asked int) error {
+	kept := columns{opt: c.opt, dropped: c.dropped[asked:]}
+	with, without, d := kept.rest(first), c.rest(first), c.opt.Shape.Len()
 	switch {
 	case without != d && without != d+1, with == d+1 && c.opt.givenLabel() && c.opt.Label != noLabel:
-		c.dropped = nil
-	case without == d && with == d+1 && !c.opt.givenLabel():
+		c.dropped = kept.dropped
+		if c.opt.LabelIfThere {
+			c.opt.Label = LabelWithout(c.opt.Label, c.opt.Drop)
+		}
+	case without == d && with == d+1 && !c.opt.givenLabel() && (c.unnamed || allNumbers(c.opt.Drop)):
 		return fmt.Errorf("%d columns are the %d features of the model and either a label or what its training "+
-			"dropped: expected --drop %s or --drop %s", with, d, strings.Join(c.opt.Drop, ","), noColumns)
+			"dropped (%s): expected --drop none for the first, --label none for the second", with, d, list(c.opt.Drop))
 	}
 	return nil
+}
+
+// allNumbers says whether all columns are given by their numbers.
+func allNumbers(columns []string) bool {
+	return !slices.ContainsFunc(columns, func(c string) bool { _, err := strconv.Atoi(c); return err != nil })
+}
+
+// LabelWithout returns the column of labels of a table from which columns are gone: a number is less by those before
+// it.
+func LabelWithout(label string, gone []string) string {
+	n, err := strconv.Atoi(label)
+	if err != nil {
+		return label
+	}
+	before := 0
+	for i, column := range gone {
+		if k, err := strconv.Atoi(column); err == nil && k < n && !slices.Contains(gone[:i], column) {
+			before++
+		}
+	}
+	return strconv.Itoa(n - before)
 }
 
 // hasLabel says whether the table has the column of labels that the table of a model had.

@@ -113,8 +113,12 @@ func TestColumns(t *testing.T) {
 		{"the label of the model is now a feature", "a,b,x\n1,2,u\n3,4,v\n", own(model, "b"), "[a b] [1 2 3 4] [0 1]",
 			"", ""},
 		{"no header, a label or the dropped one", "1,2,7\n3,4,8\n", ifThere(drop(numbered, "1")), "", "",
-			"3 columns are the 2 features of the model and either a label or what its training dropped: expected " +
-				"--drop 1 or --drop none"},
+			`3 columns are the 2 features of the model and either a label or what its training dropped ("1"): ` +
+				"expected --drop none for the first, --label none for the second"},
+		{"a header that names the dropped one", "k,p,q\n5,1,2\n6,3,4\n", ifThere(drop(numbered, "k")),
+			"[p q] [1 2 3 4] []", "", ""},
+		{"the label of the model without the dropped ones before it", "7,1,2\n8,3,4\n",
+			ifThere(drop(own(numbered, "3"), "1", "2")), "[] [1 2 3 4] [0 1]", "", ""},
 		{"no header, a label and no dropped one", "1,2,7\n3,4,8\n", ifThere(drop(label(numbered, "3"), "1")),
 			"[] [1 2 3 4] [0 1]", "", ""},
 		{"no header, the dropped one and no label", "7,1,2\n8,3,4\n", ifThere(drop(label(numbered, noLabel), "1")),

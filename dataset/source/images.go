@@ -71,7 +71,7 @@ func readImages(path string, opt Options) (*content, error) {
 		split string
 		to    **part
 	}{{train, trainSplit, &c.train}, {test, testSplit, &c.test}} {
-		if s.dir == "" || s.dir == train && opt.TestOnly && test != "" {
+		if s.dir == "" || s.dir == train && opt.skipsTraining() && test != "" {
 			continue
 		}
 		files, err := imagesIn(s.dir)

@@ -64,9 +64,11 @@ func TestOpenIDXFolder(t *testing.T) {
 	if !equal(part.Train, d.Train.Slice(0, 4)) || !equal(part.Test, d.Test.Slice(0, 1)) {
 		t.Error("sizes of 4 and 1 do not give the first images")
 	}
-	if _, err := Open(dir, Options{TestShare: 0.5}); err == nil ||
-		!strings.Contains(err.Error(), "has test samples") {
-		t.Errorf("a share of the training images as test images beside those that are there: %v", err)
+	for _, only := range []bool{false, true} {
+		_, err := Open(dir, Options{TestShare: 0.5, TestOnly: only, AnySplit: only})
+		if err == nil || !strings.Contains(err.Error(), "has test samples") {
+			t.Errorf("a share of the training images as test images beside those that are there: %v", err)
+		}
 	}
 	share, err := Open(folder(t, map[string][]byte{testImages: nil, testLabels: nil}),
 		Options{TestShare: 1, TestOnly: true})

@@ -99,6 +99,10 @@ func (o Options) check(most int) error {
 	return nil
 }
 
+// skipsTraining says that training samples are not read where there are test samples. A share of them is refused there,
+// for which both must be known.
+func (o Options) skipsTraining() bool { return o.TestOnly && o.TestShare == 0 }
+
 // givenLabel says whether Label is one for this very table.
 func (o Options) givenLabel() bool { return o.Label != "" && !o.LabelIfThere }
 
@@ -269,7 +273,7 @@ func hasName(spec string) bool {
 // openDigits draws the built-in digits, in the size and channels of opt.
 func openDigits(ctx context.Context, opt Options) (*dataset.Data, error) {
 	if opt.TestShare > 0 {
-		return nil, fmt.Errorf("test share %v: the built-in digits have test images", opt.TestShare)
+		return nil, fmt.Errorf("--test-share %v: the built-in digits have test images, expected 0", opt.TestShare)
 	}
 	if err := opt.check(maxDigits); err != nil {
 		return nil, err

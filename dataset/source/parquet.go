@@ -41,7 +41,7 @@ func readParquet(path string, opt Options) (*content, error) {
 		name string
 		to   **part
 	}{{trainSplit, &c.train}, {testSplit, &c.test}} {
-		if len(files[s.name]) == 0 || s.to == &c.train && opt.TestOnly && len(files[testSplit]) > 0 {
+		if len(files[s.name]) == 0 || s.to == &c.train && opt.skipsTraining() && len(files[testSplit]) > 0 {
 			continue
 		}
 		p, err := c.readShards(s.name, files[s.name], opt)

@@ -16,7 +16,7 @@ func (c *content) split(opt Options) error {
 		return nil
 	}
 	if c.test != nil && c.train != nil {
-		return fmt.Errorf("test share %v: %s has test samples (%s)", opt.TestShare, c.name, c.test.file)
+		return fmt.Errorf("--test-share %v: %s has test samples (%s), expected 0", opt.TestShare, c.name, c.test.file)
 	}
 	p := cmp.Or(c.train, c.test)
 	if opt.TestShare == 1 {
@@ -31,7 +31,7 @@ func (c *content) split(opt Options) error {
 		}
 	}
 	if n == 0 || n == len(taken) {
-		return fmt.Errorf("test share %v: %d of %d samples of %s, expected some for training and some for testing",
+		return fmt.Errorf("--test-share %v: %d of %d samples of %s, expected some for training and some for testing",
 			opt.TestShare, n, len(taken), p.file)
 	}
 	c.test = p.take(taken, n)

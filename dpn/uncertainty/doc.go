@@ -34,6 +34,7 @@
 // normal scores with 30 to 100 unknown samples and an AUROC of 0.986 to 0.998, DeLong's intervals
 // alone have a coverage of 86 to 91%, these of 98%. The variance is also 0 if all scores are equal. Then
 // the same bound holds for the share of tied pairs, so the ends are half of it and 1 minus that half.
+// Where nearly all scores are equal, intervals are too narrow.
 //
 // The error of the FPR has two parts: that of a share observed in n unknown samples, and that of
 // the threshold, which is the 5% quantile of a sample of m. The first is Wilson's interval (J. Am.
