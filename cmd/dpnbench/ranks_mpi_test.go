@@ -153,7 +153,7 @@ func TestMPIUnsaved(t *testing.T) {
 		if strings.Contains(l.out.text(), "not saved; training goes on") {
 			continue // a save was due between the two
 		}
-		lines := slices.DeleteFunc(l.lines(), func(s string) bool { return strings.Contains(s, "stopping after") })
+		lines := slices.DeleteFunc(l.lines(), func(s string) bool { return strings.Contains(s, "stopping;") })
 		if len(lines) != 1 || !strings.Contains(lines[0], "the last save failed: ") {
 			t.Errorf("printed %s", l.out.text())
 		}
@@ -185,7 +185,7 @@ func TestMPIEarly(t *testing.T) {
 		syscall.Kill(l.ranks(t, 2)[victim], syscall.SIGTERM)
 		err := l.Wait()
 		var exit *exec.ExitError
-		lines := slices.DeleteFunc(l.lines(), func(s string) bool { return strings.Contains(s, "stopping after") })
+		lines := slices.DeleteFunc(l.lines(), func(s string) bool { return strings.Contains(s, "stopping;") })
 		if !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted || len(lines) != 1 ||
 			!strings.HasPrefix(lines[0], "dpnbench: interrupted") {
 			t.Errorf("rank %d: %v\n%s", victim, err, l.out.text())
