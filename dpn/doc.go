@@ -9,10 +9,9 @@
 //	_, err = model.Fit(ctx, e, data.Train, dpn.FitOptions{})
 //	score, err := model.Score(ctx, e, data.Test)
 //
-// A [Config] holds every setting; [Preset] returns settings that are known to work, and Config.For fits them to a small
-// set, with more epochs, fewer components. [New] makes
-// a [Model], [Model.Fit] trains it, [Model.Predict] and [Model.Score] apply it, [Model.Save] and
-// [Load] store it as a safetensors file with the keys of the published state dictionary.
+// A [Config] holds every setting; [Preset] returns settings that are known to work, and [Config.For] gives a small set
+// more epochs and fewer components. [New] makes a [Model], [Model.Fit] trains it, [Model.Predict] and [Model.Score]
+// apply it, [Model.Save] and [Load] store it as a safetensors file with the keys of the published state dictionary.
 //
 // Functions that process images take a context, which cancels them, and the engine that
 // computes. example_test.go is a whole program.

@@ -62,7 +62,7 @@ func New(c Config, data *dataset.Data) (*Model, error) {
 		return nil, err
 	}
 	if data == nil {
-		return nil, errors.New("no samples: the data set is nil")
+		return nil, data.Check()
 	}
 	if data.Train == nil {
 		return nil, fmt.Errorf("data set %q has no training samples", data.Name)

@@ -65,8 +65,8 @@ func (m *Model) writeUnknown(meta map[string]string) {
 	}
 }
 
-// readUnknown is the inverse of writeUnknown. Of a file without a checksum the weights may be others than those that
-// the threshold was measured with.
+// readUnknown is the inverse of writeUnknown. The threshold of a file without a checksum does not count: the weights
+// may be others than those that it was measured with.
 func (m *Model) readUnknown(f *safetensors.File) error {
 	text, ok := f.Metadata[metaUnknown]
 	if !ok {

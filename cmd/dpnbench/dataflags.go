@@ -140,7 +140,7 @@ func (d *dataFlags) settle(flags *pflag.FlagSet, c *dpn.Config) {
 	})
 }
 
-// openData opens the samples that the settings name, like opt says of a model and of which of them.
+// openData opens the samples that the settings name. opt says for which model, and which splits are needed.
 func openData(ctx context.Context, c dpn.Config, opt source.Options) (*dataset.Data, error) {
 	opt.TrainSize, opt.TestSize, opt.Seed, opt.Memory = c.TrainSize, c.TestSize, c.DataSeed, sysinfo.AvailableMemory()
 	if err := addReading(&opt, c); err != nil {
@@ -195,9 +195,9 @@ func likeModel(opt *source.Options, m *dpn.Model) {
 	}
 }
 
-// labelWithout returns the column of labels of the training. A number counts those before it that were dropped by
-// numbers, unless none are dropped.
-func labelWithout(trained dpn.Config, drop string) string {
+// ownLabel returns the column of labels of the training, for a table of which drop is left out. If that is none, the
+// columns that training dropped are already gone, and a number of the label does not count them.
+func ownLabel(trained dpn.Config, drop string) string {
 	dropped, err := source.Columns(trained.Drop)
 	if given, _ := source.Columns(drop); err != nil || len(given) > 0 {
 		return trained.Label
@@ -205,14 +205,14 @@ func labelWithout(trained dpn.Config, drop string) string {
 	return source.LabelWithout(trained.Label, dropped)
 }
 
-// likeSamples returns how samples are read for a model, with the label and without the columns drop of a table; empty:
-// those of the model, which the table may lack.
+// likeSamples returns how samples are read for a model: with the column label of a table, without the columns drop. If
+// these are empty they are those of the training, which the table may lack.
 func likeSamples(m *dpn.Model, label, drop string) (source.Options, error) {
 	opt := source.Options{Seed: m.Config.DataSeed, Memory: sysinfo.AvailableMemory(),
 		Label: label, LabelIfThere: label == "", DropIfThere: drop == "" || drop == m.Config.Drop}
 	drop = cmp.Or(drop, m.Config.Drop)
 	if label == "" {
-		opt.Label = labelWithout(m.Config, drop)
+		opt.Label = ownLabel(m.Config, drop)
 	}
 	likeModel(&opt, m)
 	var err error
@@ -306,13 +306,12 @@ func (a *app) openModelData(ctx context.Context, m *dpn.Model, path string, d *d
 	d.settle(flags, &m.Config)
 	other := m.Config.Data != trained.Data && !flags.Changed("label")
 	if other { // with the same column of labels, if it is there
-		m.Config.Label = labelWithout(trained, m.Config.Drop)
+		m.Config.Label = ownLabel(trained, m.Config.Drop)
 	}
 	c := m.Config
 	c.Data = nearModel(c.Data, m.DataFolder(), flags)
 	a.dataPhase(c.Data)
-	opt := source.Options{TestOnly: !train, DropIfThere: c.Drop == trained.Drop,
-		LabelIfThere: other}
+	opt := source.Options{TestOnly: !train, DropIfThere: c.Drop == trained.Drop, LabelIfThere: other}
 	likeModel(&opt, m)
 	if data, err = openData(ctx, c, opt); err != nil {
 		if errors.As(err, new(*source.NoTestError)) && flags.Lookup("test-share") != nil {

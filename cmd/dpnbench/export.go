@@ -77,13 +77,12 @@ func (x *exporting) run(flags *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
-	r := exported{Model: x.model.path, Parameters: m.Parameters(),
-		Assumed: assumedSettings(m, flags)}
-	named := strings.TrimPrefix(strings.ToLower(filepath.Ext(x.out)), ".")
-	if !flags.Changed("format") && named != "" && slices.Contains(exportFormats, named) {
-		x.format = named
+	ending := strings.TrimPrefix(strings.ToLower(filepath.Ext(x.out)), ".")
+	if !flags.Changed("format") && slices.Contains(exportFormats, ending) {
+		x.format = ending
 	}
-	r.Format = x.format
+	r := exported{Model: x.model.path, Format: x.format, Parameters: m.Parameters(),
+		Assumed: assumedSettings(m, flags)}
 	files := x.files()
 	files.Input("--model", x.model.path)
 	if x.format == "pytorch" {
@@ -105,7 +104,7 @@ func (x *exporting) run(flags *pflag.FlagSet) error {
 	if err := cmp.Or(files.Check(), x.keeps(r.Files)); err != nil {
 		return err
 	}
-	if x.format != "pytorch" && named != x.format && x.out != exportedFile(x.model.path, x.format) {
+	if x.format != "pytorch" && !strings.EqualFold(filepath.Ext(x.out), "."+x.format) {
 		return fmt.Errorf("--out %s: expected a name that ends in .%s", x.out, x.format)
 	}
 	if err := x.write(m); err != nil {
@@ -118,15 +117,15 @@ func (x *exporting) run(flags *pflag.FlagSet) error {
 	return x.writeJSON(r)
 }
 
-// keeps refuses a folder in which a file that is not of an export has the name of one.
+// keeps refuses a folder for PyTorch in which a file that is not of an export has the name of one.
 func (x *exporting) keeps(paths []string) error {
+	if x.format != "pytorch" {
+		return nil
+	}
 	for _, path := range paths {
 		if what := ofTraining(path); what != "" {
 			return fmt.Errorf("--out %s: holds %s; expected another folder", x.out, what)
 		}
-	}
-	if x.format != "pytorch" {
-		return nil
 	}
 	module, _ := os.ReadFile(filepath.Join(x.out, exchange.ModuleFile))
 	for _, path := range paths {

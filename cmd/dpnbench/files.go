@@ -79,7 +79,7 @@ func writeFile(path string, b []byte) error {
 	return nil
 }
 
-// kept says that a file is one of a training, or another model, or "".
+// kept says that a file is one of a training, or a model, either of which only some commands replace, or "".
 func kept(path string) string {
 	if what := ofTraining(path); what != "" {
 		return what
@@ -119,8 +119,8 @@ func openFolder(flag, path string) (release func(), err error) {
 	return release, nil
 }
 
-// openResults is openFolder for the results of a command: files, of which numbers is the one that says that the others
-// are of an earlier run, too, which may be replaced.
+// openResults is openFolder for the files that a command writes. It refuses a folder that has some of them, unless the
+// file of the numbers is there: it says that they are of an earlier run, which may be replaced.
 func openResults(path string, files []string, numbers string) (release func(), err error) {
 	if release, err = openFolder("--out", path); err != nil {
 		return nil, err
@@ -138,8 +138,8 @@ func openResults(path string, files []string, numbers string) (release func(), e
 	return release, nil
 }
 
-// resultsOf is the default folder of results, name beside the model. That of another file than train calls the best
-// model has the name of the file, too, so that the results of one model do not replace those of another.
+// resultsOf returns the default folder of results: name, beside model.safetensors, or MODEL-name, beside
+// MODEL.safetensors, so that the results of one model do not replace those of another.
 func resultsOf(model, name string) string {
 	dir, file := filepath.Split(model)
 	if file != dpn.ModelFile {

@@ -97,11 +97,14 @@ func (t *training) fitted(data *dataset.Data, flags *pflag.FlagSet) (c dpn.Confi
 	return c, notes, nil
 }
 
-// refuseIdle refuses flags of settings of what the network does not have. The preset may depend on the data, and runs
-// of a sweep share settings.
+// refuseIdle refuses flags for parts that the network does not have, once the data have settled the preset. Runs of a
+// sweep share settings, and a run that is resumed has begun with them.
 func (t *training) refuseIdle(c dpn.Config) error {
+	if t.compared || t.resume {
+		return nil
+	}
 	for _, name := range []string{"rank", "eps", "score-sigma"} {
-		if idle := t.idle(c, t.flags.Lookup(name)); idle != "" && !t.compared && !t.resume {
+		if idle := t.idle(c, t.flags.Lookup(name)); idle != "" {
 			return errors.New(idle)
 		}
 	}

@@ -26,7 +26,7 @@ type columns struct {
 	numbers []string // names of columns that number the rows
 }
 
-// Columns splits a list of columns, such as id,"last, first",3. "none" are none.
+// Columns splits a list of columns, such as id,"last, first",3. "none" stands for no columns.
 func Columns(list string) ([]string, error) {
 	if list == "" || list == noColumns {
 		return nil, nil

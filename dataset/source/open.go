@@ -39,8 +39,8 @@ type Options struct {
 	// Format is one of Formats; empty: by names and content of the files.
 	Format string
 
-	// Label is the name or number, from 1, of the column of labels in a table, or "none" to take labels from
-	// nowhere; empty: the first of label, labels, class, target and y, or else the last.
+	// Label is the name or number, from 1, of the column of labels in a table, or "none" to leave out
+	// all labels, also of images; empty: the first of label, labels, class, target and y, or else the last.
 	Label string
 
 	// LabelIfThere says that Label is that of the table which a model was trained on. Another table may lack it.

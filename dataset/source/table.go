@@ -15,7 +15,7 @@ import (
 	"dpnbench/internal/regular"
 )
 
-// noLabel is the setting for a table without labels, noColumns that for one of which no column is dropped.
+// Settings of Label, to read no labels, and of the flag for Drop, to drop no columns.
 const (
 	noLabel   = "none"
 	noColumns = "none"
