@@ -2,14 +2,10 @@ package dpn
 
 import (
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"dpnbench/dataset"
-	"dpnbench/dpn/layer"
 	"dpnbench/dpn/potential"
 )
 
@@ -128,146 +124,6 @@ func badSetting(name string, value any, problem string) *SettingError {
 	return &SettingError{Setting: name, Value: value, Problem: problem}
 }
 
-// Validate checks every setting. The error names the setting, its value and what was expected.
-func (c Config) Validate() error {
-	positive := func(name string, v float64) error {
-		if !(float32(v) > 0) || math.IsInf(v, 0) { // also if it is too small for a float32
-			return badSetting(name, v, "expected a number above 0")
-		}
-		return nil
-	}
-	between := func(name string, v, lo, hi int) error {
-		if v < lo || v > hi {
-			return badSetting(name, v, fmt.Sprintf("expected %d to %d", lo, hi))
-		}
-		return nil
-	}
-	choice := func(name, v string, of ...string) error {
-		for _, o := range of {
-			if v == o {
-				return nil
-			}
-		}
-		return badSetting(name, v, "expected one of "+strings.Join(of, ", "))
-	}
-	moderate := func(name string, v float64) error { // its square, and products with others, are float32
-		if !(v >= 1e-9 && v <= 1e9) {
-			return badSetting(name, v, "expected a number from 1e-09 to 1e+09")
-		}
-		return nil
-	}
-	weight := func(name string, v float64, expected string) error {
-		if !(v >= 0) || math.IsInf(v, 0) {
-			return badSetting(name, v, "expected "+expected)
-		}
-		return nil
-	}
-	seed := func(name string, v uint64) error {
-		if v > math.MaxInt64 { // TOML has no larger numbers
-			return badSetting(name, v, "expected 0 to 9223372036854775807")
-		}
-		return nil
-	}
-	errs := []error{
-		choice("extractor", c.Extractor, Extractors()...),
-		between("components", c.Components, 1, 100000),
-		between("steps", c.Steps, 0, 100000),
-		choice("form", c.Form, potential.Forms()...),
-		moderate("scale", c.Scale),
-		moderate("alpha", c.Alpha),
-		choice("init", c.Init, Inits()...),
-		choice("gradient", c.Gradient, Gradients()...),
-		between("epochs", c.Epochs, 1, 1000000),
-		between("max-updates", c.MaxUpdates, 0, math.MaxInt32),
-		between("batch", c.Batch, 1, 1<<20),
-		between("shards", c.Shards, 1, maxShards),
-		weight("clip", c.Clip, "a number above 0, or 0 for none"),
-		positive("lr", c.LR),
-		positive("potential-lr", c.PotentialLR),
-		choice("optimiser", c.Optimiser, Adam, Adadelta),
-		choice("schedule", c.Schedule, layer.Constant, layer.Cosine, layer.Decay),
-		weight("extractor-lr", c.ExtractorLR, "a number above 0, or 0 for that of lr"),
-		weight("alpha-lr", c.AlphaLR, "a number above 0, or 0 for that of potential-lr"),
-		weight("nll", c.NLL, "a weight above 0, or 0 for none"),
-		weight("score-matching", c.Score, "a weight above 0, or 0 for none"),
-		between("patience", c.Patience, 0, math.MaxInt32),
-		between("val-size", c.ValSize, -1, math.MaxInt32),
-		between("train-size", c.TrainSize, 0, math.MaxInt32),
-		between("test-size", c.TestSize, 0, math.MaxInt32),
-		seed("seed", c.Seed),
-		seed("data-seed", c.DataSeed),
-		c.CheckReading(),
-	}
-	if c.Centre != "" {
-		errs = append(errs, choice("centre", c.Centre, dataset.Centrings()...))
-	}
-	if c.Extractor != "identity" {
-		errs = append(errs, between("dim", c.Dim, 1, 1<<16))
-	}
-	switch {
-	case c.Extractor == "mlp":
-		_, err := parseWidths(c.Hidden)
-		errs = append(errs, err)
-	case c.Extractor == "conv":
-		_, err := c.channels()
-		errs = append(errs, err)
-	case c.Hidden != "":
-		errs = append(errs, badSetting("hidden", c.Hidden, "expected the extractor mlp or conv with it"))
-	}
-	form := potential.FormOf(c.Form)
-	if form.Ranked {
-		errs = append(errs, between("rank", c.Rank, 1, 1<<16))
-	}
-	if form.Eps && !(c.Eps >= 1e-3 && c.Eps <= 1) {
-		errs = append(errs, badSetting("eps", c.Eps, "expected 0.001 to 1"))
-	}
-	if c.fitsMixture() {
-		errs = append(errs, c.emOptions().Check())
-	}
-	if !(c.Warmup >= 0 && c.Warmup <= 1) {
-		errs = append(errs, badSetting("warmup", c.Warmup, "expected 0 to 1"))
-	}
-	if !(c.NoiseMax >= 0 && c.NoiseMax <= layer.MaxNoise) {
-		errs = append(errs,
-			badSetting("noise-max", c.NoiseMax,
-				fmt.Sprintf("expected a standard deviation of 0 to %d", layer.MaxNoise)))
-	}
-	if !(c.NoiseMin >= 0 && c.NoiseMin <= c.NoiseMax) {
-		errs = append(errs,
-			badSetting("noise-min", c.NoiseMin, fmt.Sprintf("expected 0 to noise-max, which is %v", c.NoiseMax)))
-	}
-	errs = append(errs, weight("denoising", c.Denoising, "a weight above 0, or 0 for no denoising loss"))
-	if c.Denoising > 0 && (c.NoiseMax == 0 || c.Gradient != GradientExact) {
-		errs = append(errs, badSetting("denoising", c.Denoising,
-			"expected noise-max above 0 and gradient exact with it"))
-	}
-	if c.NLL > 0 && c.Gradient != GradientExact {
-		errs = append(errs, badSetting("nll", c.NLL, "expected gradient exact with it"))
-	}
-	if c.Score > 0 {
-		if !(c.ScoreSigma >= 1e-6 && c.ScoreSigma <= 1e6) { // its square is a float32
-			errs = append(errs, badSetting("score-sigma", c.ScoreSigma,
-				"expected a standard deviation of 1e-06 to 1e+06"))
-		}
-		if c.Gradient != GradientExact {
-			errs = append(errs, badSetting("score-matching", c.Score, "expected gradient exact with it"))
-		}
-	}
-	if c.Patience > 0 && c.ValSize == 0 {
-		errs = append(errs, badSetting("patience", c.Patience, "expected images to validate on with it (val-size)"))
-	}
-	if c.ValData != "" && c.ValSize != -1 {
-		errs = append(errs,
-			badSetting("val-size", c.ValSize, "expected -1 with val-data, which gives all validation images"))
-	}
-	for _, err := range append(errs, c.checkValues()) {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Needs explains why a setting changes no weight: it returns the setting that must change and the values that would
 // give it an effect. If the setting has an effect, both are empty.
 func (c Config) Needs(setting string) (other string, values []string) {
@@ -313,25 +169,6 @@ func (c Config) Needs(setting string) (other string, values []string) {
 		}
 	}
 	return "", nil
-}
-
-// checkValues refuses numbers that are no finite float32 and texts that are not UTF-8, also in
-// settings that are not in use: a model file holds them all.
-func (c Config) checkValues() error {
-	v := reflect.ValueOf(c)
-	for i, f := range reflect.VisibleFields(v.Type()) {
-		switch x := v.Field(i); x.Kind() {
-		case reflect.Float64:
-			if !(math.Abs(x.Float()) <= math.MaxFloat32) {
-				return badSetting(f.Tag.Get("toml"), x.Float(), "expected a finite number of at most 3.4e+38")
-			}
-		case reflect.String:
-			if !utf8.ValidString(x.String()) {
-				return badSetting(f.Tag.Get("toml"), x.String(), "expected a text in UTF-8")
-			}
-		}
-	}
-	return nil
 }
 
 // learningRate returns the rate for a group of parameters.
