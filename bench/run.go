@@ -194,7 +194,7 @@ func (r *runner) benchmark(ctx context.Context, g *benchmark, pass int) error {
 			}
 			return nil
 		}
-		if err := r.together(ctx, g, setup, rows[:n], pass); err != nil {
+		if err := r.together(ctx, setup, rows[:n], pass); err != nil {
 			return err
 		}
 		rows = rows[n:]
@@ -223,7 +223,7 @@ func (r *runner) fitting(g *benchmark, n int) (fit int, free float64) {
 }
 
 // together times rows of a benchmark, one repetition of each in turn.
-func (r *runner) together(ctx context.Context, g *benchmark, setup setupFunc, rows []*instance, pass int) error {
+func (r *runner) together(ctx context.Context, setup setupFunc, rows []*instance, pass int) error {
 	defer func() {
 		for _, w := range rows {
 			if w.fixture != nil && w.fixture.close != nil {

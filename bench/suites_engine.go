@@ -335,7 +335,7 @@ func ascentSuite() []benchmark {
 		}
 	}
 	// The potentials of the presets raw and robust.
-	return append(all, lowRankOf(Usual, "ascent", "lowrank", "raw"), lowRankOf(Usual, "ascent", "lowrank", "robust"))
+	return append(all, lowRankOf("ascent", "lowrank", "raw"), lowRankOf("ascent", "lowrank", "robust"))
 }
 
 func ascents(x Extent, name string, s [4]int) benchmark {
@@ -450,7 +450,7 @@ func backwardSuite() []benchmark {
 	} {
 		all = append(all, backward(s.Extent, s.at))
 	}
-	return append(all, lowRankOf(Usual, "backward", "lowrank forward+backward", "raw"))
+	return append(all, lowRankOf("backward", "lowrank forward+backward", "raw"))
 }
 
 // backward is an ascent and its backward pass: s has d, k, n and the batch.

@@ -57,12 +57,12 @@ func lowRankFlop(d, k, r, n, batch int, back bool) float64 {
 type lowRankShape struct{ d, k, r, n, batch int }
 
 // lowRankOf is lowRank on a potential of the sizes of a preset that takes pixels.
-func lowRankOf(x Extent, suite, name, preset string) benchmark {
+func lowRankOf(suite, name, preset string) benchmark {
 	c, err := dpn.Preset(preset)
 	if err != nil {
 		panic(err) // a name from the list
 	}
-	return lowRank(x, suite, name, lowRankShape{28 * 28, c.Components, c.Rank, c.Steps, sparseBatch})
+	return lowRank(Usual, suite, name, lowRankShape{28 * 28, c.Components, c.Rank, c.Steps, sparseBatch})
 }
 
 // lowRank is an ascent on precisions of low rank, and its backward pass in suite backward.

@@ -234,7 +234,7 @@ func apart(percent int) (*slope, error) {
 func sparseSuite() []benchmark {
 	const dense, sparse, auto = ascent.DenseRoute, ascent.SparseRoute, ascent.AutoRoute
 	all := fullRows()
-	all = append(all, byRoutes(lowRankOf(Usual, "", "flat", "robust"), flatSlope, false, dense, sparse, auto)...)
+	all = append(all, byRoutes(lowRankOf("", "flat", "robust"), flatSlope, false, dense, sparse, auto)...)
 	for i, k := range []int{20, 50, 100, 200, 500, 1000, 2000} {
 		for _, n := range []int{1, 30} {
 			g := lowRank(Full, "", "diag", lowRankShape{784, k, 0, n, sparseBatch})

@@ -210,7 +210,7 @@ func (f *fitting) resume(ctx context.Context, perEpoch, all int) (resumed bool, 
 		return f.resumeFolder(perEpoch, all)
 	}
 	if t.rank == 0 {
-		resumed, err = f.resumeFolder(perEpoch, all)
+		_, err = f.resumeFolder(perEpoch, all)
 	}
 	text := fmt.Sprint(f.m.Config.TOML(), f.m.fingerprint(f.train, f.val), f.opt.Resume)
 	words, err := f.tell(ctx, err, appendHash(nil, []byte(text))...)

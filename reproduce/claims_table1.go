@@ -20,12 +20,14 @@ const (
 	section31, section32 = paper + ", section 3.1", paper + ", section 3.2"
 
 	first32Trained = first32 + ", classifier trained for 5 epochs"
+
+	tableDigit = 0.01 // of Table 1, whose figures have two decimals
 )
 
 // table1Statements are the claims of the paper's Table 1 and its section 3.
 var table1Statements = []statement{
 	{"table1-input-d", row0, "D of the input is 2.14", first32, "2.14",
-		inputRow(2.14, 0.01, fuzziness, func(t *Table1) string {
+		inputRow(2.14, fuzziness, func(t *Table1) string {
 			why := "This is the value of 32 images"
 			if len(t.Whole) > 0 {
 				l := t.Whole[0].Analysis.Layers[layerInput]
@@ -35,40 +37,40 @@ var table1Statements = []statement{
 			return why + "."
 		})},
 	{"table1-input-distance", row0, "mean distance between class means of the input", first32, "24.51",
-		inputRow(24.51, 0.01, distance, func(t *Table1) string { return wholeText(t, "%.2f", distance) })},
+		inputRow(24.51, distance, func(t *Table1) string { return wholeText(t, "%.2f", distance) })},
 	{"table1-input-ratio", row0, "between/within variance ratio of the input", first32, "0.89",
-		inputRow(0.89, 0.01, ratio, func(t *Table1) string { return wholeText(t, "%.2f", ratio) })},
+		inputRow(0.89, ratio, func(t *Table1) string { return wholeText(t, "%.2f", ratio) })},
 	{"pca-input-1", section32, "explained variance of the input, first component", first32, "0.16",
-		inputRow(0.16, 0.01, component(0), func(t *Table1) string { return wholeText(t, "%.3f", component(0)) })},
+		inputRow(0.16, component(0), func(t *Table1) string { return wholeText(t, "%.3f", component(0)) })},
 	{"pca-input-2", section32, "explained variance of the input, second component", first32, "0.11",
-		inputRow(0.11, 0.01, component(1), func(t *Table1) string { return wholeText(t, "%.3f", component(1)) })},
+		inputRow(0.11, component(1), func(t *Table1) string { return wholeText(t, "%.3f", component(1)) })},
 	{"table1-features", row1, "feature extraction changes none of the figures", first32, "2.14 / 24.51 / 0.89",
 		onTable1(judgeFeatures)},
 	{"table1-denoised-d", row2, "D after denoising is 2.81", first32, "2.81",
-		seedsRow(layerDenoised, 2.81, 0.01, fuzziness, bySeedOf)},
+		seedsRow(layerDenoised, 2.81, fuzziness, bySeedOf)},
 	{"table1-denoised-distance", row2, "mean distance between class means after denoising", first32, "18.24",
-		seedsRow(layerDenoised, 18.24, 0.01, distance, changed(distance))},
+		seedsRow(layerDenoised, 18.24, distance, changed(distance))},
 	{"table1-denoised-ratio", row2, "between/within variance ratio after denoising", first32, "2.10",
-		seedsRow(layerDenoised, 2.10, 0.01, ratio, changed(ratio))},
+		seedsRow(layerDenoised, 2.10, ratio, changed(ratio))},
 	{"displacement", section31, "L2 distance of 69.6 between features before and after denoising", first32, "69.6",
 		onTable1(func(t *Table1) judged {
 			s := over(t.Few, func(p Placement) float64 { return p.Analysis.DisplacementL2 })
 			return enclosed(s, 69.6, 0.1, displacementText(t))
 		})},
 	{"pca-denoised-1", section32, "explained variance after denoising, first component", first32, "0.28",
-		seedsRow(layerDenoised, 0.28, 0.01, component(0), changed(component(0)))},
+		seedsRow(layerDenoised, 0.28, component(0), changed(component(0)))},
 	{"pca-denoised-2", section32, "explained variance after denoising, second component", first32, "0.18",
-		seedsRow(layerDenoised, 0.18, 0.01, component(1), changed(component(1)))},
+		seedsRow(layerDenoised, 0.18, component(1), changed(component(1)))},
 	{"table1-logits-d", row3, "D of the logits is 9.53", first32Trained, "9.53",
-		seedsRow(layerLogits, 9.53, 0.01, fuzziness, bySeedOf)},
+		seedsRow(layerLogits, 9.53, fuzziness, bySeedOf)},
 	{"table1-logits-ratio", row3, "between/within variance ratio of the logits", first32Trained, "8.21",
-		seedsRow(layerLogits, 8.21, 0.01, ratio, bySeedOf)},
+		seedsRow(layerLogits, 8.21, ratio, bySeedOf)},
 	{"table1-logits-distance", row3, "mean distance between class means of the logits", first32Trained, "17.17",
-		seedsRow(layerLogits, 17.17, 0.01, distance, bySeedOf)},
+		seedsRow(layerLogits, 17.17, distance, bySeedOf)},
 	{"pca-logits-1", section32, "explained variance of the logits, first component", first32Trained, "0.55",
-		seedsRow(layerLogits, 0.55, 0.01, component(0), bySeedOf)},
+		seedsRow(layerLogits, 0.55, component(0), bySeedOf)},
 	{"pca-logits-2", section32, "explained variance of the logits, second component", first32Trained, "0.18",
-		seedsRow(layerLogits, 0.18, 0.01, component(1), bySeedOf)},
+		seedsRow(layerLogits, 0.18, component(1), bySeedOf)},
 	{"logits-triple", section31, "D more than triples from denoised features to logits", first32Trained, "2.81 to 9.53",
 		onTable1(judgeLogits)},
 	{"denoising-raises-d", section31, "denoising does not lower D but raises it slightly", allTests, "2.14 to 2.81",
@@ -102,22 +104,22 @@ func stepOf(places []Placement, step int) Spread {
 }
 
 // inputRow judges a figure in the input's row of Table 1.
-func inputRow(published, digit float64, figure func(separation.Layer) float64,
+func inputRow(published float64, figure func(separation.Layer) float64,
 	why func(t *Table1) string) func(Results) judged {
 	return onTable1(func(t *Table1) judged {
-		return printed(figure(t.Few[0].Analysis.Layers[layerInput]), published, digit, why(t))
+		return printed(figure(t.Few[0].Analysis.Layers[layerInput]), published, tableDigit, why(t))
 	})
 }
 
 // seedsRow judges a figure in another row of Table 1 by its range over seeds.
-func seedsRow(layer int, published, digit float64, figure func(separation.Layer) float64,
+func seedsRow(layer int, published float64, figure func(separation.Layer) float64,
 	why func(*Table1, Spread) string) func(Results) judged {
 	return onTable1(func(t *Table1) judged {
 		s := layerOf(t.Few, layer == layerLogits, layer, figure)
 		if s.Seeds == 0 {
 			return judged{why: noClassifier}
 		}
-		return enclosed(s, published, digit, why(t, s))
+		return enclosed(s, published, tableDigit, why(t, s))
 	})
 }
 

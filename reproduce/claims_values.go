@@ -48,10 +48,10 @@ func one(name string, value float64, unit string) numbersOf {
 // withoutNumber is a claim in words with numbers of the measurement.
 func withoutNumber(measured ...label) numbersOf { return numbersOf{measured: measured} }
 
-// accuracies are the labels of a network's accuracy and that of its best rival, by setting.
-func accuracies(rival string, settings ...string) (out []label) {
+// accuracies are the labels of a network's accuracy and that of the best baseline, by setting.
+func accuracies(settings ...string) (out []label) {
 	for _, s := range settings {
-		out = append(out, label{"DPN, " + s, percent}, label{rival + ", " + s, percent})
+		out = append(out, label{"DPN, " + s, percent}, label{bestBaseline + ", " + s, percent})
 	}
 	return out
 }
@@ -231,11 +231,11 @@ var quantities = map[string]numbersOf{
 	"uncertainty": withoutNumber(tasks("phi")...),
 	"near-maxima": withoutNumber(tasks("the entropy")...),
 
-	"sota-clean":          withoutNumber(accuracies(bestBaseline, robustSettings()[0])...),
-	"sota-gaussian-0.3":   withoutNumber(accuracies(bestBaseline, robustSettings()[1])...),
-	"sota-gaussian-0.5":   withoutNumber(accuracies(bestBaseline, robustSettings()[2])...),
-	"sota-saltpepper-0.3": withoutNumber(accuracies(bestBaseline, robustSettings()[3])...),
-	"sota-noisy-training": withoutNumber(accuracies(bestBaseline, robustSettings()...)...),
+	"sota-clean":          withoutNumber(accuracies(robustSettings()[0])...),
+	"sota-gaussian-0.3":   withoutNumber(accuracies(robustSettings()[1])...),
+	"sota-gaussian-0.5":   withoutNumber(accuracies(robustSettings()[2])...),
+	"sota-saltpepper-0.3": withoutNumber(accuracies(robustSettings()[3])...),
+	"sota-noisy-training": withoutNumber(accuracies(robustSettings()...)...),
 	"langevin": withoutNumber(label{"difference from the ascent at temperature 0", grey},
 		label{"difference from the ascent at temperature 1", grey}),
 	"generation": withoutNumber(label{"acceptance", percent}, label{"least effective sample size", "samples"}),

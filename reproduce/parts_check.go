@@ -132,7 +132,7 @@ func (f Field) check(unit string) error {
 	return nil
 }
 
-func (u robustUnit) check(unit string) error {
+func (u robustUnit) check(string) error {
 	if len(u.Networks) == 0 {
 		return errors.New("no networks")
 	}

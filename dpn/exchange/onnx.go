@@ -178,7 +178,6 @@ func (o *onnx) extract() string {
 
 // ascend returns the features after all steps.
 func (o *onnx) ascend(e *engine.Engine, x string) (string, error) {
-	form := potential.FormOf(o.m.Config.Form)
 	body := &onnx{graph: &graph{outer: o.graph}, m: o.m, tensors: o.tensors}
 	in, d := body.name("x"), o.m.Dim()
 	iteration, running := body.name("iteration"), body.name("running")
@@ -188,8 +187,8 @@ func (o *onnx) ascend(e *engine.Engine, x string) (string, error) {
 	body.value(graphInput, in, onnxFloat, "N", d)
 	body.constantsOfSteps()
 	var down, middle string
-	if form.Dense {
-		down = body.denseStep(in, o.precisions(e, form))
+	if potential.FormOf(o.m.Config.Form).Dense {
+		down = body.denseStep(in, o.precisions(e))
 	} else {
 		t, err := o.lowRank()
 		if err != nil {
@@ -222,7 +221,7 @@ func (o *onnx) constantsOfSteps() {
 }
 
 // precisions adds all P_i, k x d x d, or the only one.
-func (o *onnx) precisions(e *engine.Engine, form potential.Form) string {
+func (o *onnx) precisions(e *engine.Engine) string {
 	d, n := o.m.Dim(), o.m.Potential().Distinct()
 	a := o.tensors[potentialKey+"A"].Data
 	all := make([]float32, n*d*d)

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"dpnbench/internal/regular"
@@ -183,7 +184,7 @@ func (f *Files) conflict(o *named, before, owned []named) error {
 		}
 	}
 	for _, other := range owned {
-		if o.id.same(other.id) && !f.shared(o.id, other) {
+		if o.id.same(other.id) && !f.shared(other) {
 			return fmt.Errorf("%v: is also the file %s that this command writes; expected another file", o, other.path)
 		}
 	}
@@ -192,7 +193,7 @@ func (f *Files) conflict(o *named, before, owned []named) error {
 		if !sameFolder(filepath.Clean(dir), realFolder(d.path)) {
 			continue
 		}
-		if d.isSame(dir, name) {
+		if d.same != "" && sameName(dir, d.same, name) {
 			return nil
 		}
 		if lower := strings.ToLower(name); d.owns(name) || lower != name && d.owns(lower) && foldsCase(dir) {
@@ -208,17 +209,12 @@ func (f *Files) conflict(o *named, before, owned []named) error {
 	return nil
 }
 
-// shared says that an output is the file of a folder that gets the same content.
-func (f *Files) shared(o identity, other named) bool {
-	for _, d := range f.folders {
-		if d.same != "" && other.path == filepath.Join(d.path, d.same) {
-			return true
-		}
-	}
-	return false
+// shared says whether a file of a folder gets the content of an output, which may be the same file.
+func (f *Files) shared(file named) bool {
+	return slices.ContainsFunc(f.folders, func(d folder) bool {
+		return d.same != "" && file.path == filepath.Join(d.path, d.same)
+	})
 }
-
-func (d folder) isSame(dir, name string) bool { return d.same != "" && sameName(dir, d.same, name) }
 
 func (f *Files) isStandard(id identity) string {
 	for _, s := range f.standard {
