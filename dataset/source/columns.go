@@ -45,10 +45,7 @@ func (c *columns) model() bool { return c.opt.Shape.Len() > 0 }
 
 // find returns the column of a number or, in a header, of a name.
 func (c *columns) find(column string, first []string) (int, error) {
-	if c.unnamed {
-		first = make([]string, len(first))
-	}
-	return array.ColumnNamed(column)(first)
+	return array.FindColumn(column, first, !c.unnamed)
 }
 
 // skip returns which columns are left out, and finds that of the labels.

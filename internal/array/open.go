@@ -130,15 +130,10 @@ func readCSV(path, name string, f *os.File, o Options) (*Array, error) {
 
 // table returns the settings of a table whose column of a name, or number from 1, is texts; none if it is empty.
 func (o Options) table(column string) TableOptions {
-	unnamed := false
-	choose := func(first []string) (int, error) {
-		if unnamed {
-			first = make([]string, len(first))
-		}
-		return ColumnNamed(column)(first)
-	}
+	named := true
+	choose := func(first []string) (int, error) { return FindColumn(column, first, named) }
 	header := append([]string{strings.ToLower(column)}, LabelNames...)
-	return TableOptions{Column: choose, Unnamed: func() { unnamed = true }, Header: header, Memory: o.Memory}
+	return TableOptions{Column: choose, Unnamed: func() { named = false }, Header: header, Memory: o.Memory}
 }
 
 // open opens a regular file. Errors begin with the path.

@@ -98,25 +98,23 @@ func (t *Table) checkHeader() error {
 		name)
 }
 
-// ColumnNamed returns the choice of the column of a number from 1, or of a name; of none if that is empty. A number
-// comes first, because cells of a first line that is no header may hold it, too. Cells that are all empty are no names.
-func ColumnNamed(column string) func(first []string) (int, error) {
-	return func(first []string) (int, error) {
-		if column == "" {
-			return -1, nil
-		}
-		if n, err := strconv.Atoi(column); err == nil && n >= 1 && n <= len(first) {
-			return n - 1, nil
-		}
+// FindColumn returns the column of a number from 1 or of a name; -1 if that is empty. A number comes first, because
+// the cells of a first line that is no header may hold it, too; named says that it is one, so that they are names.
+func FindColumn(column string, first []string, named bool) (int, error) {
+	if column == "" {
+		return -1, nil
+	}
+	if n, err := strconv.Atoi(column); err == nil && n >= 1 && n <= len(first) {
+		return n - 1, nil
+	}
+	names := ""
+	if named {
 		if at := slices.Index(first, column); at >= 0 {
 			return at, nil
 		}
-		names := ""
-		if slices.ContainsFunc(first, func(c string) bool { return c != "" }) {
-			names = cellsOf(first) + " or "
-		}
-		return 0, fmt.Errorf("no column %.60q: expected %s1 to %d", column, names, len(first))
+		names = cellsOf(first) + " or "
 	}
+	return 0, fmt.Errorf("no column %.60q: expected %s1 to %d", column, names, len(first))
 }
 
 // cellsOf lists the cells of a line, at most 10 of them.

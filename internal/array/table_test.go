@@ -169,7 +169,8 @@ func TestTableErrors(t *testing.T) {
 	if err == nil || !strings.HasSuffix(err.Error(), "(separator: tab, by the name of the file)") {
 		t.Errorf("a file of tabs: %v", err)
 	}
-	both := TableOptions{Column: ColumnNamed("b"), Skip: func([]string) ([]int, error) { return []int{1}, nil }}
+	both := TableOptions{Column: func([]string) (int, error) { return 1, nil },
+		Skip: func([]string) ([]int, error) { return []int{1}, nil }}
 	_, err = ReadTable("x.csv", strings.NewReader("a,b\n1,x\n"), both)
 	if err == nil || err.Error() != `x.csv: column 2 ("b") is left out, and the one of texts` {
 		t.Errorf("texts that are left out: %v", err)
@@ -225,7 +226,8 @@ func FuzzTable(f *testing.F) {
 		var table *Table
 		var err error
 		fuzzlimit.Check(t, 64*len(b)+4<<20, func() {
-			o := TableOptions{Column: ColumnNamed(column), Header: LabelNames, Memory: 1 << 20, Narrow: narrow,
+			choose := func(first []string) (int, error) { return FindColumn(column, first, true) }
+			o := TableOptions{Column: choose, Header: LabelNames, Memory: 1 << 20, Narrow: narrow,
 				Skip: func(first []string) ([]int, error) {
 					if narrow && len(first) > 2 {
 						return []int{1}, nil
