@@ -1,27 +1,22 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/dpn/separation"
 	"dpnbench/dpn/study"
 	"dpnbench/engine"
+	"dpnbench/internal/format"
 	"dpnbench/internal/output"
-	"dpnbench/internal/parallel"
-	"dpnbench/plot"
 	"dpnbench/report"
 
-	"dpnbench/internal/format"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -196,7 +191,8 @@ func (z *analysis) analyze(ctx context.Context, e *engine.Engine, m *dpn.Model,
 	z.print(found)
 	r := &analyzeResult{Study: s, Preset: m.Config.Preset, Data: data.Name, Tier: found.Tier, Threads: found.Threads,
 		Draws: z.draws, Subsets: z.subsets, Seed: z.seed, WeightsSHA256: m.WeightsSHA256(), Config: m.Config}
-	if err := z.write(found, r); err != nil {
+	figures := found.Figures()
+	if err := z.writeFolder(z.out, numbersFile, r, figures, report.AnalysisPage(found, figures)); err != nil {
 		return r, fmt.Errorf("--out %s: %w", z.out, err)
 	}
 	z.note("page     %s\n", filepath.Join(z.out, pageFile))
@@ -287,60 +283,4 @@ func intervalText(ci []separation.Float, n int) string {
 		return "-"
 	}
 	return decimals(float64(ci[0]), n) + " to " + decimals(float64(ci[1]), n)
-}
-
-// write writes the numbers, the figures and the page, all of them before it replaces the first file of
-// an earlier run.
-func (z *analysis) write(found report.Analysis, r *analyzeResult) error {
-	path := filepath.Join(z.out, numbersFile)
-	_, err := os.Stat(path)
-	again := err == nil
-	var files output.Batch
-	defer files.Discard()
-	if err := addJSON(&files, path, r); err != nil {
-		return err
-	}
-	figures := found.Figures()
-	if err := z.addFigures(&files, z.out, figures, again); err != nil {
-		return err
-	}
-	if err := files.Write(filepath.Join(z.out, pageFile), report.AnalysisPage(found, figures).Write); err != nil {
-		return err
-	}
-	return files.Commit()
-}
-
-// addFigures draws figures in parallel and adds them to the files of a folder. A figure that the data do
-// not allow is left out with a note; with again, its file of an earlier run is removed.
-func (a *app) addFigures(files *output.Batch, out string, figures []report.AnalysisFigure, again bool) error {
-	threads, err := a.threadsSetting()
-	if err != nil {
-		return err
-	}
-	var todo []report.AnalysisFigure
-	for _, f := range figures {
-		if f.Missing == nil {
-			todo = append(todo, f)
-		} else if again {
-			for _, old := range plot.Files(filepath.Join(out, f.Name)) {
-				files.Remove(old)
-			}
-		}
-	}
-	var counting sync.Mutex
-	ready, tell, failed := 0, a.phase("figures"), make([]error, len(todo))
-	parallel.Each(len(todo), threads, func(i int) {
-		failed[i] = plot.Add(files, filepath.Join(out, todo[i].Name), todo[i].Figure)
-		counting.Lock()
-		defer counting.Unlock()
-		ready++
-		tell(ready, len(todo))
-	})
-	if err := cmp.Or(failed...); err != nil {
-		return err
-	}
-	for _, missing := range report.MissingFigures(figures) {
-		a.note("%s\n", missing)
-	}
-	return nil
 }

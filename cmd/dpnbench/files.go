@@ -1,19 +1,23 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"dpnbench/dpn"
 	"dpnbench/internal/folderlock"
 	"dpnbench/internal/output"
+	"dpnbench/internal/parallel"
 	"dpnbench/internal/quote"
 	"dpnbench/internal/regular"
 	"dpnbench/plot"
+	"dpnbench/report"
 )
 
 // files returns the files that every command has: standard output and error, and that of --json.
@@ -173,3 +177,68 @@ func figureFiles(figures ...string) []string {
 
 // isFigure says whether a file name is one of a figure.
 func isFigure(name string) bool { kind := filepath.Ext(name); return kind == ".png" || kind == ".svg" }
+
+// writeFolder writes numbers, figures and the page to a folder, all of them before it replaces the first file of an
+// earlier run. What that run drew of optional figures that this one does not draw is removed.
+func (a *app) writeFolder(out, numbersFile string, numbers any, figures []report.AnalysisFigure, page report.Page,
+	optional ...string) error {
+	path := filepath.Join(out, numbersFile)
+	_, err := os.Stat(path)
+	again := err == nil
+	var files output.Batch
+	defer files.Discard()
+	if err := addJSON(&files, path, numbers); err != nil {
+		return err
+	}
+	for _, name := range optional {
+		if again && !slices.ContainsFunc(figures, func(f report.AnalysisFigure) bool { return f.Name == name }) {
+			removeFigure(&files, out, name)
+		}
+	}
+	if err := a.addFigures(&files, out, figures, again); err != nil {
+		return err
+	}
+	if err := files.Write(filepath.Join(out, pageFile), page.Write); err != nil {
+		return err
+	}
+	return files.Commit()
+}
+
+func removeFigure(files *output.Batch, out, name string) {
+	for _, old := range plot.Files(filepath.Join(out, name)) {
+		files.Remove(old)
+	}
+}
+
+// addFigures draws figures in parallel and adds them to the files of a folder. A figure that the data do
+// not allow is left out with a note; with again, its file of an earlier run is removed.
+func (a *app) addFigures(files *output.Batch, out string, figures []report.AnalysisFigure, again bool) error {
+	threads, err := a.threadsSetting()
+	if err != nil {
+		return err
+	}
+	var todo []report.AnalysisFigure
+	for _, f := range figures {
+		if f.Missing == nil {
+			todo = append(todo, f)
+		} else if again {
+			removeFigure(files, out, f.Name)
+		}
+	}
+	var counting sync.Mutex
+	ready, tell, failed := 0, a.phase("figures"), make([]error, len(todo))
+	parallel.Each(len(todo), threads, func(i int) {
+		failed[i] = plot.Add(files, filepath.Join(out, todo[i].Name), todo[i].Figure)
+		counting.Lock()
+		defer counting.Unlock()
+		ready++
+		tell(ready, len(todo))
+	})
+	if err := cmp.Or(failed...); err != nil {
+		return err
+	}
+	for _, missing := range report.MissingFigures(figures) {
+		a.note("%s\n", missing)
+	}
+	return nil
+}

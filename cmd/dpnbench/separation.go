@@ -15,6 +15,7 @@ import (
 	"dpnbench/internal/format"
 	"dpnbench/internal/output"
 	"dpnbench/internal/sysinfo"
+	"dpnbench/report"
 
 	"github.com/spf13/cobra"
 )
@@ -192,7 +193,8 @@ func (z *features) run(ctx context.Context) error {
 	z.printOrder(r.ClassNames)
 	if z.out != "" {
 		if s.Panels, s.Classes, err = panels(r, layers); err == nil {
-			err = z.write(s, r)
+			figures := s.Figures()
+			err = z.writeFolder(z.out, separationFile, r, figures, report.SeparationPage(s, figures))
 		}
 		if err != nil {
 			err = fmt.Errorf("--out %s: %w", z.out, err)

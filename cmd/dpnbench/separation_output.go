@@ -11,7 +11,6 @@ import (
 	"dpnbench/dpn/separation"
 	"dpnbench/internal/array"
 	"dpnbench/internal/format"
-	"dpnbench/internal/output"
 	"dpnbench/plot"
 	"dpnbench/report"
 )
@@ -233,21 +232,4 @@ func panels(r *separationResult, layers []separation.LayerInput) ([]plot.Panel, 
 		out = append(out, p)
 	}
 	return out, names, nil
-}
-
-// write writes the numbers, the figures and the page.
-func (z *features) write(s report.Separation, r *separationResult) error {
-	var files output.Batch
-	defer files.Discard()
-	if err := addJSON(&files, filepath.Join(z.out, separationFile), r); err != nil {
-		return err
-	}
-	figures := s.Figures()
-	if err := z.addFigures(&files, z.out, figures, true); err != nil {
-		return err
-	}
-	if err := files.Write(filepath.Join(z.out, pageFile), report.SeparationPage(s, figures).Write); err != nil {
-		return err
-	}
-	return files.Commit()
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"dpnbench/engine"
 	"dpnbench/internal/format"
 	"dpnbench/internal/output"
-	"dpnbench/plot"
 	"dpnbench/report"
 
 	"github.com/spf13/cobra"
@@ -267,7 +265,9 @@ func (u *uncertainty) measure(ctx context.Context, e *engine.Engine, m *dpn.Mode
 	r := &uncertaintyResult{UncertaintyStudy: s, Model: u.model.path, Preset: m.Config.Preset, Data: data.Name,
 		OODData: append([]string{}, u.oodData...),
 		Tier:    found.Tier, Threads: found.Threads, Seed: u.seed, WeightsSHA256: m.WeightsSHA256(), Config: m.Config}
-	if err := u.write(found, r); err != nil {
+	figures := found.Figures()
+	page := report.UncertaintyPage(found, figures)
+	if err := u.writeFolder(u.out, uncertaintyFile, r, figures, page, optionalFigures()...); err != nil {
 		return r, fmt.Errorf("--out %s: %w", u.out, err)
 	}
 	u.note("page     %s\n", filepath.Join(u.out, pageFile))
@@ -346,40 +346,4 @@ func optionalFigures() []string {
 func uncertaintyFiles() []string {
 	figures := append([]string{"histogram-uniform", "roc-unknown", "reliability"}, optionalFigures()...)
 	return append(figureFiles(figures...), pageFile, uncertaintyFile)
-}
-
-// write writes the numbers, the figures and the page, all of them before it replaces the first file of
-// an earlier run.
-func (u *uncertainty) write(found report.Uncertainty, r *uncertaintyResult) error {
-	path := filepath.Join(u.out, uncertaintyFile)
-	_, err := os.Stat(path)
-	again := err == nil
-	var files output.Batch
-	defer files.Discard()
-	if err := addJSON(&files, path, r); err != nil {
-		return err
-	}
-	figures := found.Figures()
-	if again {
-		u.removeOld(&files, figures)
-	}
-	if err := u.addFigures(&files, u.out, figures, again); err != nil {
-		return err
-	}
-	if err := files.Write(filepath.Join(u.out, pageFile), report.UncertaintyPage(found, figures).Write); err != nil {
-		return err
-	}
-	return files.Commit()
-}
-
-// removeOld removes the figures of an earlier run that this run does not draw.
-func (u *uncertainty) removeOld(files *output.Batch, figures []report.AnalysisFigure) {
-	for _, name := range optionalFigures() {
-		if slices.ContainsFunc(figures, func(f report.AnalysisFigure) bool { return f.Name == name }) {
-			continue
-		}
-		for _, old := range plot.Files(filepath.Join(u.out, name)) {
-			files.Remove(old)
-		}
-	}
 }
