@@ -23,7 +23,7 @@ epochs, for as many updates as a large one, and at most as many components as it
 "dpnbench help presets" lists the presets and every setting of each.
 
 Each epoch's line shows alpha*lambda, alpha times the largest eigenvalue of the precisions (from 2
-on, ascent steps can overshoot), and the number of active components (responsibility above 0.01 at
+on, ascent steps can overshoot), and the number of strong components (responsibility above 0.01 at
 the end of the ascent). train.json and metrics.jsonl hold more diagnostics, among them the cost of
 the last update's ascent: its route and, for each step, the components active, computed and
 bounded. If training leaves the healthy range, a warning names the settings to change (once for

@@ -83,7 +83,7 @@ func (e *epochTable) row(h dpn.Epoch, loss tone) {
 	}
 	if e.steps > 0 {
 		columns = append(columns, column{"alpha*lambda", fmt.Sprintf("%.2f", h.Diagnostics.AlphaLambda), plain},
-			column{"active", fmt.Sprintf("%.1f", h.Diagnostics.StrongLast), plain})
+			column{"strong", fmt.Sprintf("%.1f", h.Diagnostics.StrongLast), plain})
 	}
 	columns = append(columns, column{"time", fmt.Sprintf("%.1f s", h.Seconds), plain})
 	var head, row strings.Builder
