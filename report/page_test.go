@@ -40,6 +40,7 @@ func walkOf(a sampleascent.Ascent) Walk {
 // a page.
 func samplePage(t *testing.T) Page {
 	a := sampleascent.New(20, 30)
+	a.Items[1].Phi[30] = -0.0003037
 	var pairs, variances []plot.Image
 	for c := range a.Centres {
 		pairs = append(pairs, plot.Image{
@@ -512,6 +513,13 @@ func TestPageInBrowser(t *testing.T) {
 	wrong := look(`part('item').value = 3; part('item').dispatchEvent(new Event('input'))`)
 	if wrong.Said != "label 0, prediction 3 (wrong)" || wrong.Pixels == first.Pixels || wrong.Step != "step 0 of 30" {
 		t.Errorf("another image: %.200v", wrong)
+	}
+	look(`part('item').value = 1; part('item').dispatchEvent(new Event('input'))`)
+	var outside float64
+	b.Evaluate(`document.querySelector('.walk-view svg').getBoundingClientRect().left -
+		document.querySelector('[data-part=most]').getBoundingClientRect().left`, &outside)
+	if outside > 0 {
+		t.Errorf("the label of a potential near 0 begins %v pixels before the chart", outside)
 	}
 	look(`part('step').focus()`)
 	b.Press("ArrowRight", 39)

@@ -14,6 +14,8 @@ for (const walk of document.querySelectorAll('.walk')) {
     const item = data.items[part.item.value], step = Number(part.step.value);
     const lo = Math.min(...item.phi), hi = Math.max(...item.phi);
     const up = phi => hi > lo ? 120 - 110 * ((phi - lo) / (hi - lo)) : 65;
+    const unit = 10 ** (Math.floor(Math.log10(Math.max(Math.abs(lo), Math.abs(hi)) || 1)) - 3);
+    const label = phi => text(Math.round(phi / unit) * unit); // as short beside the axis if it is near 0
     const phi = item.phi[step];
 
     const sprite = sprites[part.item.value];
@@ -32,8 +34,8 @@ for (const walk of document.querySelectorAll('.walk')) {
     for (const end of ['x1', 'x2']) part.mark.setAttribute(end, across(step));
     part.dot.setAttribute('cx', across(step));
     part.dot.setAttribute('cy', up(phi));
-    part.most.textContent = text(hi);
-    part.least.textContent = hi > lo ? text(lo) : '';
+    part.most.textContent = label(hi);
+    part.least.textContent = hi > lo ? label(lo) : '';
 
     [...part.bars.tBodies[0].rows].forEach((row, i) => {
       row.hidden = i >= item.top.length;
