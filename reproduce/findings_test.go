@@ -333,6 +333,21 @@ func TestFindingsAreThoseOfTheRun(t *testing.T) {
 	}
 }
 
+// A sentence that says that D first falls has the D that it falls to.
+func TestLowestFuzziness(t *testing.T) {
+	r := results(true)
+	if text := strings.Join(summary(r, nil), " "); strings.Contains(text, "lowest") {
+		t.Errorf("D rises throughout: %s", text)
+	}
+	for _, p := range r.Table1.Whole {
+		p.Analysis.Steps[1].Fuzziness = 1.5
+	}
+	const want = "D first falls and then rises: 1.7 to 2.0 at x_0, 1.5 where it is lowest, "
+	if text := strings.Join(summary(r, nil), " "); !strings.Contains(text, want) {
+		t.Errorf("%q lacks %q", text, want)
+	}
+}
+
 // TestNoConstantFindings reads every text that does not depend on numbers: none may say that D or φ
 // rises or falls.
 func TestNoConstantFindings(t *testing.T) {

@@ -116,8 +116,10 @@ func summary(r Results, claims []Claim) []string {
 		out = append(out, sentences.Say("input", "few", table1Images, "d", float64(few.Fuzziness),
 			"all", t.Images, "dAll", float64(all.Fuzziness), "limit", limitText(all.Sampling)))
 		zero, ten, thirty := stepOf(t.Whole, 0), stepOf(t.Whole, table1Steps), stepOf(t.Whole, paperSteps)
+		low := over(t.Whole, func(p Placement) float64 { return float64(over(p.Analysis.Steps, fuzziness).Least) })
 		out = append(out, sentences.Say("untrained steps", "course", courseOf(t.Whole, placementSteps), "zero",
-			zero.text("%.1f"), "ten", ten.text("%.1f"), "thirty", thirty.text("%.1f"), "seeds", len(t.Whole)))
+			zero.text("%.1f"), "between", low.Least < min(zero.Least, ten.Least, thirty.Least), "low", low.text("%.1f"),
+			"ten", ten.text("%.1f"), "thirty", thirty.text("%.1f"), "seeds", len(t.Whole)))
 	}
 	if t := r.Trained; t != nil && len(t.Runs) > 0 {
 		if j := judgeTrained(t); j.verdict != "" {
