@@ -365,7 +365,7 @@ func (v *evaluation) run(ctx context.Context, flags *pflag.FlagSet) error {
 		if err != nil {
 			return err
 		}
-		v.printMNISTC(r.MNISTC, dataName)
+		v.printMNISTC(r.MNISTC, dataName, s.Samples)
 	} else if len(scores) > 0 {
 		v.printScores(scores)
 	}

@@ -127,8 +127,8 @@ func (v *evaluation) compare(ctx context.Context, e *engine.Engine, model baseli
 	return all, nil
 }
 
-// printMNISTC prints a column for each network, tested on images of that name.
-func (v *evaluation) printMNISTC(s *mnistcScores, images string) {
+// printMNISTC prints a column for each network, tested on n images of that name.
+func (v *evaluation) printMNISTC(s *mnistcScores, images string, n int) {
 	head := []string{"MNIST-C, accuracy"}
 	for _, r := range s.Rows {
 		head = append(head, r.Name)
@@ -163,8 +163,8 @@ func (v *evaluation) printMNISTC(s *mnistcScores, images string) {
 	}
 	v.printf("%s; errors of mCE against: %s; published: %s\n", made, s.Baseline,
 		baseline.PublishedMNISTC()[0].Source)
-	if _, arrays := v.arrays(); !arrays && (images != "mnist" || v.split != "test") {
-		v.printf("the published networks were tested on MNIST's test images: compare them only if these, of %s, are "+
-			"the same\n", format.Printable(images))
+	if _, arrays := v.arrays(); !arrays && (images != "mnist" || v.split != "test" || n < 10000) {
+		v.printf("the published networks were tested on MNIST's 10,000 test images: compare them only if these, %s of "+
+			"%s, are the same\n", format.CountThousands(n, "image"), format.Printable(images))
 	}
 }

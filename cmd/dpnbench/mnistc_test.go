@@ -205,6 +205,25 @@ func TestMNISTCBad(t *testing.T) {
 		"no folder identity")
 }
 
+// Published figures are of all test images of MNIST: a line says so beside those of a part.
+func TestMNISTCOfAPart(t *testing.T) {
+	for n, warned := range map[int]bool{1000: true, 10000: false} {
+		f, err := os.Create(filepath.Join(t.TempDir(), "out"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := &evaluation{app: &app{out: printer{File: f}}, split: "test"}
+		v.printMNISTC(&mnistcScores{}, "mnist", n)
+		text, err := os.ReadFile(f.Name())
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err != nil || strings.Contains(string(text), "compare them only if these, 1,000 images of mnist") != warned {
+			t.Errorf("%d images: %v, printed %q", n, err, text)
+		}
+	}
+}
+
 // TestNeedsImages asks for what only images have of a model of vectors.
 func TestNeedsImages(t *testing.T) {
 	dir := t.TempDir()
