@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"dpnbench/engine"
 )
@@ -271,11 +272,23 @@ func (sc *scatter) covariances(o Options, f *weighting) (*PCA, *Spread, error) {
 }
 
 // noiseShare is Layer.NoiseShare. The means of n_k samples with covariance S_k add
-// sum_k p_k (1 - p_k) S_k / n_k to SSb.
+// sum_k p_k (1 - p_k) S_k / n_k to SSb. Samples estimate S_k with the divisor n_k - 1. A class of
+// one says nothing of its own, so it gets that of all classes; if all are such, the share is +Inf.
 func (sc *scatter) noiseShare(traces []float64, f Fuzziness) float64 {
-	var noise float64
+	var squares, free, noise float64
+	for k, n := range sc.counts {
+		squares += float64(float64(n) * traces[k])
+		free += float64(n - 1)
+	}
+	if free == 0 {
+		return math.Inf(1)
+	}
 	for k, p := range sc.weights {
-		noise += float64(p*(1-p)) * traces[k] / float64(sc.counts[k])
+		v := squares / free
+		if n := sc.counts[k]; n > 1 {
+			v = traces[k] / float64(n-1)
+		}
+		noise += float64(float64(p*(1-p)) * v)
 	}
 	return noise / float64(len(sc.counts)-1) / f.SmallestEigenvalue
 }

@@ -94,7 +94,7 @@ func TestClassified(t *testing.T) {
 // The bits are the same on every architecture. The digest is committed, and the tests also run on
 // arm64, where the compiler may fuse products and sums.
 func TestMeasureBits(t *testing.T) {
-	const want = "01a82e6ea2aa12cb23c6cc1468bf1ce846090ce7c44b451191ec6ee67a3db69a"
+	const want = "848288e5801f2d9990cd491b8a4bd842ec423daa84f7d3586f380b9ca78d1be9"
 	var layers []Layer
 	for _, shape := range [][3]int{{40, 300, 5}, {600, 24, 10}, {700, 180, 4}} { // gram, covariance, krylov
 		l, err := Measure(context.Background(), "x", pseudoRandom(shape[0], shape[1], shape[2]), Options{})
@@ -105,6 +105,26 @@ func TestMeasureBits(t *testing.T) {
 	}
 	if got := bits(layers...); got != want {
 		t.Errorf("digest is %s on %s: want %s", got, runtime.GOARCH, want)
+	}
+}
+
+// The noise of class means is estimated without bias, also from classes of few samples: each of these has a variance of
+// 2 around its mean, or too few samples to tell, and SSb has one direction.
+func TestNoiseShare(t *testing.T) {
+	for _, c := range []struct {
+		x      []float32
+		labels []uint16
+		want   float64 // sum_k p_k (1 - p_k) 2 / n_k over the eigenvalue of SSb
+	}{
+		{[]float32{-1, 1, 9, 11}, []uint16{0, 0, 1, 1}, 0.5 / 25},
+		{[]float32{-1, 1, 2}, []uint16{0, 0, 1}, 2. / 9 * 3 / (2. / 9 * 4)},
+		{[]float32{1, 5}, []uint16{0, 1}, math.Inf(1)},
+	} {
+		l, err := Measure(context.Background(), "x", Set{X: c.x, Dim: 1, Labels: c.labels}, Options{})
+		got := float64(l.NoiseShare)
+		if err != nil || got != c.want && !(math.Abs(got-c.want) < 1e-12) || (got > noiseLimit) != (l.Warning != "") {
+			t.Errorf("classes %v: noise share %v, warning %q, %v: want %v", c.labels, got, l.Warning, err, c.want)
+		}
 	}
 }
 
@@ -134,7 +154,7 @@ func TestLayerJSON(t *testing.T) {
 		"explained_variance": []any{1.0}, "nc1_balanced": float64(l.NC1Balanced), "nc1_trace": float64(l.NC1Trace),
 		// The class means 1 and 5 are 2 from their mean, on either side, and have one sign.
 		"nc2_norms": 0.0, "nc2_angles": 0.0, "nc2_max_angle": 0.0, "nc2_frame": 0.0,
-		"compression": float64(l.Compression), "discrimination": 0.0, "stable_rank": 1.0,
+		"compression": float64(l.Compression), "discrimination": 0.0, "stable_rank": 1.0, "warning": l.Warning,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("JSON is\n%v\nwant\n%v", got, want)
