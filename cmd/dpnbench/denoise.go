@@ -25,10 +25,10 @@ import (
 
 const denoiseHelp = `Corrupt test images by each corruption of --corrupt, denoise them by the ascent of a model in
 pixel space, and report the gain in signal-to-noise ratio: 10 log10 of the sum of squares of the
-clean image over that of the error, in dB, averaged over images, with a 95% interval of the gain.
-The model must work on pixels, as with the presets robust and robust-small. All images are as it
-preprocesses them: with --rms, as in robust, levels may be above 1, and the noise of an image is
-scaled with it.
+clean image over that of the error, in dB, averaged over the images that the corruption changes,
+with a 95% interval of the gain. The model must work on pixels, as with the presets robust and
+robust-small. All images are as it preprocesses them: with --rms, as in robust, levels may be above
+1, and the noise of an image is scaled with it.
 
 Without --corrupt the images are denoised as they are: use --data with your own noisy images, which
 need no labels (--test-share 1 takes all of a folder). The gain is then unknown.
@@ -385,5 +385,11 @@ func (d *denoising) show(list []denoised, images int) {
 		seed = fmt.Sprintf(" (seed %d)", d.corruptSeed)
 	}
 	d.printf("%s%s\n", format.Count(images, "image"), seed)
+	for _, r := range list {
+		if g := r.Gain; g != nil && 0 < g.Images && g.Images < images {
+			d.printf("%s: ratios over %d of them; the others are black, or as they were\n",
+				dataset.Corruption{Name: r.Name, Severity: r.Severity}, g.Images)
+		}
+	}
 	d.note("written  %s: images and denoise.json\n", d.out)
 }

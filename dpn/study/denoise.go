@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
@@ -53,6 +54,10 @@ func Denoise(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set
 	if err != nil {
 		return nil, err
 	}
+	clean, err := m.Ascended(ctx, e, m.Input(s), 0, s.Len(), 0)
+	if err != nil {
+		return nil, err
+	}
 	r, err := m.PredictFeatures(ctx, e, x)
 	var bad *dpn.OutputError
 	if errors.As(err, &bad) {
@@ -68,13 +73,14 @@ func Denoise(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set
 		Restored:  engine.NewMatrix(s.Len(), d),
 		Classes:   r.Classes,
 	}
-	for i := range s.Len() {
-		copy(out.Corrupted.Row(i), m.Norm.Undo(x.Row(i)))
-		copy(out.Restored.Row(i), m.Norm.Undo(r.X.Row(i)))
-	}
 	m.Preprocessed(s)(e, out.Clean, nil)
-	if c.Severity == 0 { // as they are: normalising and back rounds
-		copy(out.Corrupted.Data, out.Clean.Data)
+	for i := range s.Len() {
+		copy(out.Restored.Row(i), m.Norm.Undo(r.X.Row(i)))
+		if slices.Equal(x.Row(i), clean.Row(i)) { // as it was: normalising and back rounds
+			copy(out.Corrupted.Row(i), out.Clean.Row(i))
+		} else {
+			copy(out.Corrupted.Row(i), m.Norm.Undo(x.Row(i)))
+		}
 	}
 	for i := range s.Len() {
 		out.Before = append(out.Before, separation.Float(SNR(out.Clean.Row(i), out.Corrupted.Row(i))))

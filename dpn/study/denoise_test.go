@@ -3,6 +3,7 @@ package study
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,6 +56,11 @@ func TestGain(t *testing.T) {
 	}
 }
 
+// finite returns the numbers of x that are.
+func finite(x []separation.Float) []separation.Float {
+	return slices.DeleteFunc(slices.Clone(x), func(v separation.Float) bool { return !v.IsFinite() })
+}
+
 // TestClean checks that the ascent takes noise away from digits, that it leaves a clean
 // prototype where it is, and that images without noise have none to lose.
 func TestClean(t *testing.T) {
@@ -84,6 +90,15 @@ func TestClean(t *testing.T) {
 		if !math.IsInf(float64(v), 1) || !same.After[i].IsFinite() {
 			t.Fatalf("image %d without noise has %v dB, %v after the ascent", i, v, same.After[i])
 		}
+	}
+
+	// A black patch on a black background changes nothing, so there is no noise of 1e-7 of a level either.
+	patch, err := Denoise(ctx, e, m, d.Test, dataset.Corruption{Name: "occlusion-black", Severity: 0.05}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g := patch.Gain(); g.Images == 0 || g.Images == 100 || !(slices.Max(finite(patch.Before)) < 100) {
+		t.Errorf("black patches: %+v, before %.1f dB", g, patch.Before)
 	}
 
 	// A centre is where its component is highest. Its pixels are rounded to bytes here.
