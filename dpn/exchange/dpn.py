@@ -5,8 +5,8 @@
     logits = model(images)  # N x classes
 
 Images are N x channels x rows x cols (N x rows x cols works for grey ones, too): levels in [0, 1], as
-torchvision's ToTensor makes them, or bytes (torch.uint8). Vectors are N x features. The model normalises
-them itself.
+torchvision's ToTensor makes them, or whole numbers from 0 to 255 (torch.uint8). Vectors are N x features. The
+model normalises them itself.
 
 To train, call model.retract() after every step of the optimiser: it keeps alpha positive and the rows of
 U orthonormal. To train a new network, make it with DPN.preset and place its centres with model.start:
@@ -168,9 +168,7 @@ class DPN(nn.Module):
             value = self.numbers[name] = [float(v) for v in (value if isinstance(value, (list, tuple)) else [value])]
             value = torch.tensor(value).reshape((-1,) + (1,) * (len(self.shape) - 1))
             self.register_buffer(name, value, persistent=False)
-        size = 1
-        for n in self.shape:
-            size *= n
+        size = self.size = torch.Size(self.shape).numel()
         d = size if s["extractor"] == "identity" else s["dim"]
         self.feature_extractor = self._extractor(size, d)
         self.norm = nn.LayerNorm(d, elementwise_affine=False) if s["layer-norm"] else nn.Identity()
@@ -246,9 +244,7 @@ class DPN(nn.Module):
 
     def features(self, images):
         """Features (N x d) of images or vectors, before the ascent."""
-        if images.dtype == torch.uint8:
-            images = images.float() / 255
-        x = images.reshape(-1, *self.shape)
+        x = self._samples(images)
         if self.settings.get("contrast"):
             x = contrast(x)
         if self.settings.get("centre"):
@@ -260,6 +256,17 @@ class DPN(nn.Module):
         if not self.settings["extractor"].startswith("conv"):
             x = x.flatten(1)
         return self.norm(self.feature_extractor(x))
+
+    def _samples(self, x):
+        """N x shape, of images in levels. Of samples of another shape, reshape alone might make as many others."""
+        dims, shape = tuple(x.shape), self.shape
+        fit = [shape, (self.size,)] + ([shape[1:]] if shape[0] == 1 else [])
+        flat = len(shape) == 1 and torch.Size(dims[1:]).numel() == self.size
+        if not (dims in fit or dims[1:] in fit or flat):
+            raise ValueError("samples of shape %s, expected N x %s" % (list(dims), " x ".join(map(str, shape))))
+        if len(shape) == 3 and not x.is_floating_point() and x.dtype != torch.bool:
+            x = x.float() / 255
+        return x.reshape(-1, *shape)
 
     def denoised(self, images):
         """Features (N x d) of images, after the ascent. With gradient = "detached" no gradient passes it."""

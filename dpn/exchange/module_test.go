@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -82,6 +83,40 @@ func TestModulePresets(t *testing.T) {
 	want.Dim = in.Model.Config.Dim // that of a network that was made
 	if in.Model.Config != want {
 		t.Errorf("settings %+v, want %+v", in.Model.Config, want)
+	}
+}
+
+// TestModuleInputs checks that samples of other types and shapes have the usual logits or are refused.
+func TestModuleInputs(t *testing.T) {
+	python, e := python(t), newEngine(t)
+	grey := digits(t, 40, 10)
+	resize(t, grey, 16, 16)
+	list := []network{
+		{name: "grey", m: trained(t, e, preset(t, "compact"), grey, 1), s: grey.Test},
+	}
+	for name, vectors := range map[string]bool{"colours": false, "vectors": true} {
+		d := recast(t, digits(t, 40, 10), vectors)
+		list = append(list, network{name: name, m: trained(t, e, preset(t, "compact"), d, 1), s: d.Test})
+	}
+	exportAll(t, e, list)
+	var tasks []task
+	for _, n := range list {
+		tasks = append(tasks, task{n.dir, "inputs"})
+	}
+	results := modules(t, python, tasks)
+	want := map[string]map[string]string{
+		"grey": {"channels last": "samples of shape [6, 16, 16, 1], expected N x 1 x 16 x 16",
+			"channels": "samples of shape [6, 3, 16, 16], expected N x 1 x 16 x 16"},
+		"colours": {"channels last": "samples of shape [6, 16, 16, 3], expected N x 3 x 16 x 16",
+			"channels": "samples of shape [6, 9, 16, 16], expected N x 3 x 16 x 16"},
+		"vectors": {"square": "same", "half": "samples of shape [12, 18], expected N x 36"},
+	}
+	for i, n := range list {
+		want := want[n.name]
+		want["bytes"], want["long"], want["flat"] = "same", "same", "same"
+		if got := results[i].Inputs; !maps.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", n.name, got, want)
+		}
 	}
 }
 

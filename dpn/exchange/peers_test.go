@@ -111,7 +111,7 @@ type reply struct {
 // task is what module.py does with the files of a folder.
 type task struct {
 	Folder string `json:"folder"`
-	Do     string `json:"do"` // logits, train or presets
+	Do     string `json:"do"` // logits, train, inputs or presets
 }
 
 // result is what module.py prints of a task.
@@ -119,6 +119,7 @@ type result struct {
 	Potential []float64 // at the first images
 	Losses    []float64
 	Presets   map[string][]float64
+	Inputs    map[string]string
 }
 
 // modules does tasks in one process: PyTorch takes seconds to start.

@@ -53,6 +53,25 @@ def logits(dpn, model, images, path):
             dpn.array.array("f", y.flatten().tolist()).tofile(f)
 
 
+def inputs(model, x):
+    """What becomes of samples in other types and shapes: "same" logits, "other" ones, or the error."""
+    images = len(model.shape) == 3
+    x = x.abs().to(torch.uint8)
+    usual = model(x.float() / 255 if images else x.float())
+    cases = {"bytes": x, "long": x.long(), "flat": x.flatten(1)}
+    if images:
+        cases.update({"channels last": x.permute(0, 2, 3, 1), "channels": torch.cat([x, x, x], 1)})
+    else:
+        cases.update({"square": x.reshape(-1, 6, 6), "half": x.reshape(-1, 18)})
+    found = {}
+    for name, case in cases.items():
+        try:
+            found[name] = "same" if torch.equal(model(case), usual) else "other"
+        except ValueError as e:
+            found[name] = str(e)
+    return found
+
+
 def run(task):
     folder = task["folder"]
     path = lambda name: os.path.join(folder, name)
@@ -71,6 +90,8 @@ def run(task):
     model = dpn.DPN.load()
     images = array_of(path("images"), -1, *model.shape, dtype=torch.uint8 if len(model.shape) > 1 else torch.float32)
     found = {}
+    if task["do"] == "inputs":
+        return {"inputs": inputs(model, images[:6])}
     if task["do"] == "train":
         found["losses"] = losses(model, images, array_of(path("labels"), -1).long(), 8)
         model.save(path("trained.safetensors"))
