@@ -52,8 +52,8 @@ type TableOptions struct {
 }
 
 // ReadTable reads text of comma- or tab-separated cells, on all cores. It may be compressed by gzip. The first line is
-// a header if o.Named says so, if a cell is one of o.Header, or if one of another column than that of texts is no
-// number and none has a fraction.
+// a header if o.Named says so, if a cell is one of o.Header, if one of another column than that of texts is no number
+// and none has a fraction, or if the cells are 0, 1, 2 and so on.
 // The file's name says which cells are separated by tabs; in a file of another name they may be separated by tabs or
 // semicolons if there is no comma in the first line.
 func ReadTable(file string, r io.Reader, o TableOptions) (*Table, error) {
@@ -82,7 +82,7 @@ func ReadTable(file string, r io.Reader, o TableOptions) (*Table, error) {
 // checkHeader refuses a first line that is a header only because of a class that has a usual name of labels: it is a
 // sample.
 func (t *Table) checkHeader() error {
-	if t.Names == nil || t.Column < 0 || t.options.Named != nil && t.options.Named() {
+	if t.Names == nil || t.Column < 0 || t.options.Named != nil && t.options.Named() || counted(t.Names) {
 		return nil
 	}
 	name := t.Names[t.Column]
@@ -183,7 +183,7 @@ const yes = "y"
 
 // isHeader says whether the first line is a header.
 func (t *Table) isHeader(cells []string) bool {
-	if t.options.Named != nil && t.options.Named() {
+	if t.options.Named != nil && t.options.Named() || counted(cells) {
 		return true
 	}
 	text, fraction := false, false
@@ -203,6 +203,20 @@ func (t *Table) isHeader(cells []string) bool {
 		}
 	}
 	return text && !fraction
+}
+
+// counted says whether the cells are 0, 1, 2 and so on: what pandas calls columns without names, perhaps behind the
+// empty cell above its row numbers. Two cells may well be a sample.
+func counted(cells []string) bool {
+	if cells[0] == "" {
+		cells = cells[1:]
+	}
+	for i, c := range cells {
+		if c != strconv.Itoa(i) {
+			return false
+		}
+	}
+	return len(cells) >= 3
 }
 
 // skips says whether a column is left out.
