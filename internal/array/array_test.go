@@ -203,6 +203,19 @@ func forged(t testing.TB, method uint16, n uint64, b []byte) []byte {
 	return out.Bytes()
 }
 
+// torchFile is the beginning of what torch.save writes.
+func torchFile(t testing.TB) []byte {
+	var out bytes.Buffer
+	z := zip.NewWriter(&out)
+	w, err := z.Create("x/data.pkl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Write([]byte("\x80\x02ctorch._utils\n"))
+	z.Close()
+	return out.Bytes()
+}
+
 // TestMissing names the arrays that there are where one is asked for that is not.
 func TestMissing(t *testing.T) {
 	var b bytes.Buffer
@@ -437,6 +450,7 @@ func TestWrongFiles(t *testing.T) {
 		{"order.npy", bytes.Replace(good, []byte("False"), []byte("Maybe"), 1), "fortran_order"},
 		{"x.npz", good, "expected an NPZ file"},
 		{"cut.npz", forged(t, zip.Store, 16, good)[:60], "cut off, or damaged: expected an NPZ file"},
+		{"torch.pt", torchFile(t), "torch.pt: a file of torch.save: expected one of numpy.savez"},
 		{"stored.npz", forged(t, zip.Store, 16e9+128, header("<f4", "(1000000000, 4)")),
 			":a: 16000000128 bytes from offset 35"},
 		{"packed.npz", forged(t, zip.Deflate, 16e9, header("<f4", "(1000000000, 4)")),
@@ -478,6 +492,7 @@ func TestWrongFiles(t *testing.T) {
 		{save(t, "y.csv", []byte("label,b\n1,2.5\n")) + ":b", `row 1: label "2.5" in column "b"`},
 		{save(t, "y.csv", []byte("file,kind\na.png,cat\n")), "y.csv:COLUMN takes labels from the column of that name"},
 		{save(t, "y.npy", npyFile("|S3", false, "(2,)", []byte("1.02.5"))), `row 1: label "2.5"`},
+		{save(t, "y.npy", header("|O", "(4,)")), `Python objects (type "|O"): expected numbers, or texts as of`},
 		{filepath.Join(t.TempDir(), "none.npy"), "no such file"},
 		{t.TempDir(), "not a regular file"},
 	} {

@@ -20,7 +20,11 @@ const mostHeader = 1 << 16
 func readNPY(file, name string, r io.ReaderAt, size int64, texts bool) (*Array, error) {
 	a := &Array{File: file, Name: name, data: r}
 	h, start, err := readHeader(r, size)
-	if err != nil {
+	switch {
+	case err != nil && strings.HasSuffix(name, "/data.pkl"):
+		return nil, fmt.Errorf("%s: a file of torch.save: expected one of numpy.savez(FILE, X=x.numpy(), y=y.numpy())",
+			file)
+	case err != nil:
 		return nil, fmt.Errorf("%s: %w", a.Title(), err)
 	}
 	a.DType = strings.Trim(h.Descr.Type, "'\"")
@@ -29,7 +33,11 @@ func readNPY(file, name string, r io.ReaderAt, size int64, texts bool) (*Array, 
 		a.element.size, a.chars = textOf(a.DType)
 		known = a.chars > 0
 	}
-	if !known {
+	switch {
+	case !known && texts && strings.HasSuffix(a.DType, "O"):
+		return nil, fmt.Errorf("%s: Python objects (type %.40q): expected numbers, or texts as of y.astype(str)",
+			a.Title(), a.DType)
+	case !known:
 		return nil, fmt.Errorf("%s: numbers of type %.40q: expected whole or floating-point numbers of up to 8 bytes",
 			a.Title(), a.DType)
 	}
