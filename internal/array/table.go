@@ -100,11 +100,16 @@ func (t *Table) checkHeader() error {
 
 // FindColumn returns the column of a number from 1 or of a name; -1 if that is empty. A number comes first, because
 // the cells of a first line that is no header may hold it, too; named says that it is one, so that they are names.
+// Where they are 0, 1, 2 and so on, a number that is another one's name is refused.
 func FindColumn(column string, first []string, named bool) (int, error) {
 	if column == "" {
 		return -1, nil
 	}
 	if n, err := strconv.Atoi(column); err == nil && n >= 1 && n <= len(first) {
+		if named && counted(first) && first[n-1] != column && slices.Contains(first, column) {
+			return 0, fmt.Errorf("column %s is the one called %.40q or the one called %[1]q, as the first line counts "+
+				"from 0: expected other names there, or none (header=False in pandas)", column, first[n-1])
+		}
 		return n - 1, nil
 	}
 	names := ""
