@@ -38,7 +38,7 @@ var avx2Kernels = kernels{table{
 	smallDCols:             16,
 	quadSmallD:             quadSmallDAVX2,
 	vjpSmallD:              vjpSmallDAVX2,
-	aloneRows:              2,
+	singleRows:             2,
 	quadTriangle:           quadTriangleAVX2,
 	mixtureLanes:           mixtureLanesAVX2,
 	moveLanes:              moveLanesAVX2,

@@ -32,7 +32,7 @@ var avx512Kernels = kernels{table{
 	smallDCols:             64,
 	quadSmallD:             quadSmallDAVX512,
 	vjpSmallD:              vjpSmallDAVX512,
-	aloneRows:              1,
+	singleRows:             1,
 	quadSixteens:           quadSixteensAVX512,
 	quadTriangle:           quadTriangleAVX2,
 	mixtureLanes:           mixtureLanesAVX2,

@@ -48,7 +48,7 @@ func (n LaneGroups) Widest() int {
 
 // SingleRows returns the number of rows of a block up to which they are faster one by one, with the
 // components in lanes; 0 if the tier has no kernels for that.
-func (e *Engine) SingleRows() int { return e.kern.aloneRows }
+func (e *Engine) SingleRows() int { return e.kern.singleRows }
 
 // PackTriangle stores the lower triangle of p, a single block of the inner index, in dst as QuadLanes reads
 // it: the rows eight at a time, or four of eight components; of them column by column, down to and with

@@ -43,9 +43,9 @@ type table struct {
 	vjpSmallD  func(args *vjpSmallDArgs)  `optional:"yes"`
 
 	// The step of a single row (lanes.go): quadTriangle computes G and q for groups of eight and
-	// four components side by side, quadSixteens for groups of sixteen. Blocks of up to aloneRows
+	// four components side by side, quadSixteens for groups of sixteen. Blocks of up to singleRows
 	// rows are faster row by row in this way.
-	aloneRows    int                                                                 `optional:"yes"`
+	singleRows   int                                                                 `optional:"yes"`
 	quadTriangle func(eights, fours int, g, q, x, mu, p, work []float32)             `optional:"yes"`
 	quadSixteens func(n int, g, q, x, mu, p, work []float32)                         `optional:"yes"`
 	mixtureLanes func(q, c []float32)                                                `optional:"yes"`

@@ -43,9 +43,9 @@ A case is KERNEL:NAME=NUMBER,... A number out of range is refused with its range
   seed                       random seed
   r, s                       kernels low-rank-*: rank; S: 0 is 1, 1 is -1, 2 is -0.7 and an origin
   zeros                      kernel matmul-nonzero: percentage of columns of B that are 0
-  apart, even                kernels *-sparse: distance between centres; 1: every precision is the
+  distance, isotropic        kernels *-sparse: distance between centres; 1: every precision is the
                              same multiple of the identity
-ascend-alone runs few rows and records nothing.
+ascend-final runs few rows and keeps only x_n.
 
 --library checks a kernel of your own or of another library in the same way, within a bound that
 holds for any order of additions in float32. It runs in processes of its own: a crash is a failed

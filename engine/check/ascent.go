@@ -21,11 +21,11 @@ func spreadArg(sweep, quickSweep []int) arg {
 }
 
 var (
-	// apartArg is the distance between centres. From about 8 on, responsibilities are nearly one-hot.
-	apartArg = arg{name: "apart", usual: 2, max: 100, sweep: []int{0, 1, 2, 3, 8, 50}, quickSweep: []int{0, 1, 8}}
+	// distanceArg is the distance between centres. From about 8 on, responsibilities are nearly one-hot.
+	distanceArg = arg{name: "distance", usual: 2, max: 100, sweep: []int{0, 1, 2, 3, 8, 50}, quickSweep: []int{0, 1, 8}}
 	// isotropicArg selects precisions that are all the same multiple of the identity, apart from
 	// low-rank terms: the sparse route has special bounds for them.
-	isotropicArg = flagArg("even")
+	isotropicArg = flagArg("isotropic")
 )
 
 var (
@@ -66,24 +66,24 @@ var (
 func sparse(dense definition) definition {
 	k := dense
 	k.route = ascent.SparseRoute
-	k.args = append(slices.Clone(k.args), apartArg, isotropicArg)
+	k.args = append(slices.Clone(k.args), distanceArg, isotropicArg)
 	k.more = func(bool) (list [][]int) {
 		if dense.more != nil {
 			for _, v := range dense.more(true) { // the longest ones are too slow in the reference
-				list = append(list, append(v, apartArg.usual, isotropicArg.usual))
+				list = append(list, append(v, distanceArg.usual, isotropicArg.usual))
 			}
 		}
 		// rows and steps enough for runs of steps with a single active component
 		return append(list,
-			k.usual(map[string]int{"rows": 40, "steps": 7, "even": 1}),
-			k.usual(map[string]int{"rows": 40, "steps": 7, "even": 1, "s": 1, "apart": 3}),
-			k.usual(map[string]int{"rows": 40, "steps": 7, "even": 1, "r": 0}))
+			k.usual(map[string]int{"rows": 40, "steps": 7, "isotropic": 1}),
+			k.usual(map[string]int{"rows": 40, "steps": 7, "isotropic": 1, "s": 1, "distance": 3}),
+			k.usual(map[string]int{"rows": 40, "steps": 7, "isotropic": 1, "r": 0}))
 	}
 	return k
 }
 
 // onSparse reports whether c is a case of the sparse route.
-func (c Case) onSparse() bool { return c.has(apartArg.name) }
+func (c Case) onSparse() bool { return c.has(distanceArg.name) }
 
 // isotropic reports whether all precisions of c are the same multiple of the identity.
 func (c Case) isotropic() bool { return c.onSparse() && c.get(isotropicArg.name) == 1 }
@@ -93,7 +93,7 @@ func (c Case) centres(normal func() float32) func() float32 {
 	if !c.onSparse() {
 		return normal
 	}
-	return func() float32 { return float32(c.get(apartArg.name)) * normal() }
+	return func() float32 { return float32(c.get(distanceArg.name)) * normal() }
 }
 
 // ascends reports whether a case makes any step.

@@ -205,7 +205,7 @@ func TestRoutes(t *testing.T) {
 		}
 		var mem memory
 		defer mem.release()
-		c, _ := ParseCase(k.name + ":apart=8")
+		c, _ := ParseCase(k.name + ":distance=8")
 		tr := k.make(c, &mem)
 		mem.save()
 		if _, err := mem.try(tr, e, ascent.SparseRoute); err != nil {

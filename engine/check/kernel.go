@@ -28,7 +28,7 @@ var kernels = []kernel{
 	{"log-sum-exp", logSumExpKernel},
 	{"ascend", ascendKernel},
 	{"ascend-sparse", sparse(ascendKernel)},
-	{"ascend-alone", finalOnlyKernel},
+	{"ascend-final", finalOnlyKernel},
 	{"ascend-backward", backwardKernel},
 	{"ascend-backward-sparse", sparse(backwardKernel)},
 	{"tied-backward", tiedKernel},
