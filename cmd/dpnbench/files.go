@@ -178,11 +178,11 @@ func figureFiles(figures ...string) []string {
 // isFigure says whether a file name is one of a figure.
 func isFigure(name string) bool { kind := filepath.Ext(name); return kind == ".png" || kind == ".svg" }
 
-// writeFolder writes numbers, figures and the page to a folder, all of them before it replaces the first file of an
-// earlier run. What that run drew of optional figures that this one does not draw is removed.
-func (a *app) writeFolder(out, numbersFile string, numbers any, figures []report.AnalysisFigure, page report.Page,
+// writeFolder writes a file of numbers, figures and the page to a folder, all of them before it replaces the first file
+// of an earlier run. The optional figures that this run does not draw are removed if an earlier one drew them.
+func (a *app) writeFolder(out, file string, numbers any, figures []report.AnalysisFigure, page report.Page,
 	optional ...string) error {
-	path := filepath.Join(out, numbersFile)
+	path := filepath.Join(out, file)
 	_, err := os.Stat(path)
 	again := err == nil
 	var files output.Batch
@@ -204,6 +204,7 @@ func (a *app) writeFolder(out, numbersFile string, numbers any, figures []report
 	return files.Commit()
 }
 
+// removeFigure removes the files of a figure of an earlier run.
 func removeFigure(files *output.Batch, out, name string) {
 	for _, old := range plot.Files(filepath.Join(out, name)) {
 		files.Remove(old)

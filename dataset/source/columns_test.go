@@ -68,7 +68,7 @@ func TestColumns(t *testing.T) {
 			`--label: no column "9": expected 1 to 4`},
 		{"counted names", "0,1,2,3\n9,1,2,7\n9,3,4,8\n", label(Options{}, "4"), "[0 1 2] [9 1 2 9 3 4] [0 1]", "", ""},
 		{"a number and another name", "0,1,2,3\n9,1,2,7\n", label(Options{}, "3"), "", "",
-			`--label: column 3 is the one called "2" or the one called "3", as the first line counts from 0: expected`},
+			`--label: column 3 may be number 3 or the one called "3", for the first line counts from 0: expected`},
 		{"names that are numbers", "0,5.5,7,label\n9,1,2,u\n9,3,4,v\n", drop(Options{}, "0"),
 			"[5.5 7] [1 2 3 4] [0 1]", "", ""},
 		{"names that are numbers, to drop and of labels", "0,5,7,k,9\n7,1,2,0,9\n8,3,4,0,9\n",

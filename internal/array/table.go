@@ -107,8 +107,8 @@ func FindColumn(column string, first []string, named bool) (int, error) {
 	}
 	if n, err := strconv.Atoi(column); err == nil && n >= 1 && n <= len(first) {
 		if named && counted(first) && first[n-1] != column && slices.Contains(first, column) {
-			return 0, fmt.Errorf("column %s is the one called %.40q or the one called %[1]q, as the first line counts "+
-				"from 0: expected other names there, or none (header=False in pandas)", column, first[n-1])
+			return 0, fmt.Errorf("column %s may be number %[1]s or the one called %[1]q, for the first line counts "+
+				"from 0: expected other names there, or none (header=False in pandas)", column)
 		}
 		return n - 1, nil
 	}
