@@ -245,6 +245,7 @@ func (f *fitting) restoreBest() {
 	}
 	f.m.potential.SetAlpha(f.m.potential.Alpha())
 	f.m.potential.Changed()
+	f.m.epoch = f.Best
 }
 
 // result sums up the finished epochs.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"dpnbench/dataset"
@@ -29,6 +30,7 @@ const (
 	metaClasses  = "class_names"      // a JSON array; absent: "0", "1", ...
 	metaNames    = "feature_names"    // a JSON array; absent: none
 	metaSplit    = "validation_split" // absent in files of before: the last images
+	metaEpoch    = "epoch"            // whose weights Fit kept; absent in files of before
 
 	splitStratified = "stratified" // by class, drawn by the seed
 
@@ -52,6 +54,9 @@ func (m *Model) modelFile(path string) *safetensors.File {
 	f := m.file(formatModel)
 	m.origin.metadata(f, path)
 	m.writeUnknown(f.Metadata)
+	if m.epoch > 0 {
+		f.Metadata[metaEpoch] = strconv.Itoa(m.epoch)
+	}
 	return f
 }
 
@@ -179,6 +184,11 @@ func FromTensors(f *safetensors.File, path string, r Reference) (*Model, error) 
 	}
 	if err := m.readUnknown(f); err != nil {
 		return nil, err
+	}
+	if epoch, ok := f.Metadata[metaEpoch]; ok && ours {
+		if m.epoch, err = strconv.Atoi(epoch); err != nil || m.epoch < 1 {
+			return nil, fmt.Errorf("metadata %s is %q, expected a number from 1", metaEpoch, epoch)
+		}
 	}
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("settings: %w", err)

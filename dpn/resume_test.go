@@ -261,6 +261,21 @@ func TestResume(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(cut, ModelFile), best, 0o666); err != nil {
 		t.Fatal(err)
 	}
+	earlier, err := Load(filepath.Join(cut, ModelFile)) // as in a copy that was made while training went on
+	if err != nil || earlier.epoch != want.Best || want.Best < 2 {
+		t.Fatalf("model of epoch %d, want %d, after the first (%v)", earlier.epoch, want.Best, err)
+	}
+	earlier.epoch--
+	if err := earlier.Save(filepath.Join(cut, ModelFile)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = newModel(t, config, d).Fit(context.Background(), e, d.Train, FitOptions{Dir: cut, Resume: true})
+	if err == nil || !strings.Contains(err.Error(), "the best one of") {
+		t.Errorf("a model of an earlier epoch: error %v, want one that names the epochs", err)
+	}
+	if err := os.WriteFile(filepath.Join(cut, ModelFile), best, 0o666); err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range []string{ModelFile, StateFile} {
 		path := filepath.Join(cut, name)
 		damage(t, path)

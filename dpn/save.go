@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"dpnbench/dpn/safetensors"
@@ -187,10 +188,10 @@ func (f *fitting) replace(running progress, state bool) error {
 		b.first()
 	}
 	if f.Best != f.saved.best {
-		b.model(ModelFile, f.bestModel)
+		b.model(ModelFile, f.Best, f.bestModel)
 	}
 	if f.Epochs > f.saved.epochs {
-		b.model(LastFile, f.saved.last)
+		b.model(LastFile, f.Epochs, f.saved.last)
 	}
 	b.metrics()
 	if state && (f.saved.state || f.Running == nil || running.Epochs > 0) {
@@ -230,10 +231,11 @@ func (b *saving) state(p progress) {
 	b.write("state", StateFile, func(w io.Writer) error { return b.f.step.save(w, b.path(StateFile), b.f.data, p) })
 }
 
-// model writes a model with the parameters that are given; nil: as they are.
-func (b *saving) model(name string, params [][]float32) {
+// model writes a model of an epoch with the parameters that are given; nil: as they are.
+func (b *saving) model(name string, epoch int, params [][]float32) {
 	b.write("model", name, func(w io.Writer) error {
 		file := b.f.m.modelFile(b.path(name))
+		file.Metadata[metaEpoch] = strconv.Itoa(epoch)
 		for i := range params {
 			file.Tensors[i].Data = params[i]
 		}
@@ -344,6 +346,10 @@ func (f *fitting) loadBest(state string) error {
 	}
 	if a, b := m.origin.train, f.m.origin.train; a != "" && b != "" && a != b {
 		return fmt.Errorf("cannot resume: model %s was trained on other samples than %s", best, state)
+	}
+	if m.epoch > 0 && m.epoch < f.Best { // a copy of a folder that training was saving to
+		return fmt.Errorf("cannot resume: model %s is of epoch %d, expected that of epoch %d, the best one of %s", best,
+			m.epoch, f.Best, state)
 	}
 	return nil
 }

@@ -88,7 +88,7 @@ func NewTrainer(m *Model, e *engine.Engine) *Trainer { return newTrainer(m, e, n
 // newTrainer makes a trainer, one of a team if comm is not nil.
 func newTrainer(m *Model, e *engine.Engine, comm mpi.Comm) *Trainer {
 	c := m.Config
-	m.UnknownBelow = nil // that of other weights
+	m.UnknownBelow, m.epoch = nil, 0 // those of other weights
 	s := &Trainer{m: m, e: e, params: m.head.Params(), adam: layer.NewAdam(),
 		input: m.newInput(), levels: newLevels(m.Shape),
 		noise: layer.Noise{
