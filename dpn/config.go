@@ -235,11 +235,24 @@ func (c Config) difference(d Config) string {
 	d.Format, d.Label, d.Drop, d.TestShare = c.Format, c.Label, c.Drop, c.TestShare
 	d.Size, d.Channels = c.Size, c.Channels
 	d.Preset, d.ValData = c.Preset, c.ValData
+	if list := c.differences(d); len(list) > 0 {
+		return list[0]
+	}
+	return ""
+}
+
+// differences names all settings in which two configurations differ.
+func (c Config) differences(d Config) (list []string) {
 	a, b := reflect.ValueOf(c), reflect.ValueOf(d)
 	for i := range a.NumField() {
 		if x, y := a.Field(i).Interface(), b.Field(i).Interface(); x != y {
-			return fmt.Sprintf("%s is %v, was %v", a.Type().Field(i).Tag.Get("toml"), x, y)
+			for _, v := range []*any{&x, &y} {
+				if *v == "" {
+					*v = "not set"
+				}
+			}
+			list = append(list, fmt.Sprintf("%s is %v, was %v", a.Type().Field(i).Tag.Get("toml"), x, y))
 		}
 	}
-	return ""
+	return list
 }

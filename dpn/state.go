@@ -8,6 +8,7 @@ import (
 	"io"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn/potential"
@@ -135,9 +136,13 @@ func (s *Trainer) restore(f *safetensors.File, data string) (p progress, err err
 		return p, fmt.Errorf("cannot resume: settings differ from the original run: %s", d)
 	}
 	if f.Metadata[metaData] != data {
-		return p, fmt.Errorf(
-			"cannot resume: %s differ from the original run (data %q, train-size %d, val-size %d, val-data %q, "+
-				"data-seed %d)", s.m.Shape.Samples(), c.Data, c.TrainSize, c.ValSize, c.ValData, c.DataSeed)
+		why := fmt.Sprintf("the content of data %q has changed", c.Data)
+		if list := s.m.Config.differences(c); len(list) > 0 { // only of data: the others are the same
+			why = strings.Join(list, ", ")
+		} else if c.ValData != "" {
+			why = fmt.Sprintf("the content of data %q or val-data %q has changed", c.Data, c.ValData)
+		}
+		return p, fmt.Errorf("cannot resume: %s differ from the original run: %s", s.m.Shape.Samples(), why)
 	}
 	for _, q := range s.m.Params() {
 		if err := copyTensor(q.Data, f, q.Name, q.Shape); err != nil {

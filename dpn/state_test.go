@@ -65,7 +65,7 @@ func TestBadState(t *testing.T) {
 		{metaProgress, `{"updates":2,"running":{"updates":2}}`, `"epoch.gradient_norms`},
 		{metaProgress, `{"updates":3,"prepare_seconds":-1}`, "prepared in -1 s"},
 		{metaBeta1, "NaN", "beta1t is"},
-		{metaData, "other", "images differ"},
+		{metaData, "other", "images differ from the original run: the content of data"},
 		{metaConfig, "seed = 0x1", "settings: line 1"},
 	} {
 		g := &safetensors.File{Tensors: f.Tensors, Metadata: maps.Clone(f.Metadata)}

@@ -426,7 +426,10 @@ func TestResumeCommand(t *testing.T) {
 	fails(t, []string{"train", "--out", out, "--resume", "--config", js, "--json", js}, "--resume and --config "+js)
 	other := t.TempDir()
 	idx(t, other, 130)
-	fails(t, []string{"train", "--out", out, "--resume", "--data", other}, "images differ")
+	fails(t, []string{"train", "--out", out, "--resume", "--data", other},
+		"images differ from the original run: data is "+other+", was "+data)
+	fails(t, []string{"train", "--out", out, "--resume", "--data", data + "-moved", "--train-size", "90"},
+		"data is "+data+"-moved, was "+data+", train-size is 90, was 0")
 }
 
 // checkProfile checks the table of train --profile, and the same phases in the JSON.
