@@ -2,7 +2,7 @@
 # compiler, Chromium or Python.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-mpi test-foreign test-race test-arm64 test-machines test-noavx test-avx2 test-s390x test-386 test-avx512 soak fuzz check bench peers data-table lint vet-all man gallery recording release clean
+.PHONY: help build demo test test-mpi test-foreign test-race test-arm64 test-machines test-noavx test-avx2 test-s390x test-386 test-avx512 soak fuzz check bench peers data-table lint man gallery recording release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -98,28 +98,12 @@ peers: ## compare with OpenBLAS, gonum, PyTorch and scikit-learn (bench/peers); 
 data-table: build ## train on MNIST, Fashion-MNIST (DATA=FOLDER) and small tables in all formats, write docs/data.md (needs python3 with scikit-learn)
 	go run ./internal/datatable $(if $(DATA),-data $(DATA)) $(ARGS)
 
-# lint vets the packages with files for single systems on the systems that differ most: other
-# assembly, no Unix, no processes, 32-bit int; and the reader of Parquet, built only with its tag.
-# vet-all covers all packages on eight systems.
-# -N -l: not optimised, what is compiled only to vet what imports it is ready sooner.
-quick = -gcflags='all=-N -l -dwarf=false'
-sizes = ./dataset ./dpn/exchange ./dpn/safetensors # whose tests have sizes near the largest int
-system_packages = ./engine/... ./internal/folderlock ./internal/guardpages ./internal/sysinfo
-lint: ## check formatting; vet, also without assembly, with Parquet and for arm64, Windows with 32 bits, and WebAssembly
+# Systems and tags that differ: other assembly, none, no Linux, no Unix, no processes, 32-bit int, the reader of Parquet.
+systems = darwin/arm64 freebsd/amd64 windows/386 js/wasm linux/amd64,noasm,parquet
+lint: ## check formatting; vet, also for other systems, without assembly, and with Parquet
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }
 	go vet ./...
-	go vet -tags noasm ./engine/...
-	go vet -tags parquet ./dataset/source
-	GOOS=linux GOARCH=arm64 go vet $(system_packages)
-	GOOS=windows GOARCH=386 go vet $(quick) -tags nobrowser $(system_packages) ./cmd/dpnbench $(sizes)
-	GOOS=js GOARCH=wasm go vet $(quick) $(system_packages)
-
-systems = linux/arm64 windows/amd64 darwin/arm64 linux/riscv64 linux/s390x linux/386 freebsd/amd64 js/wasm
-vet-all: ## build and vet everything for eight systems (one or two minutes each on the first run)
-	for s in $(systems); do \
-		export GOOS=$${s%/*} GOARCH=$${s#*/}; echo $$s; go build ./... && go vet ./... || exit 1; \
-	done
-	go vet -tags noasm ./...
+	go run ./internal/vet $(systems)
 
 man: ## manual pages and shell completions, in out/manual
 	rm -rf out/manual

@@ -1,0 +1,5 @@
+//go:build wrong
+
+package fault
+
+var _ int = "a text"

@@ -1,0 +1,3 @@
+package fault
+
+var _ int = "a text"

@@ -1,0 +1,5 @@
+package finding
+
+import "fmt"
+
+var _ = fmt.Sprintf("%d", "a text")
