@@ -5,10 +5,12 @@ import (
 	"testing"
 
 	"dpnbench/dpn/potential"
+	"dpnbench/internal/longtest"
 )
 
 // TestNeeds checks that Config.Needs names those settings that change no bit of the trained weights.
 func TestNeeds(t *testing.T) {
+	longtest.Native(t)
 	d := smallDigits(t, 60, 10)
 	train := func(c Config) string {
 		m := newModel(t, c, d)

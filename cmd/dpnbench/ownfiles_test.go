@@ -12,6 +12,9 @@ import (
 // TestOnlyOwnFiles checks that no command replaces a file that it has not made: the page of another command in the same
 // folder, another module, a table; and that models of other names have folders of their own.
 func TestOnlyOwnFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out by -short: analyses twice, slow under emulation and the race detector")
+	}
 	t.Chdir(t.TempDir())
 	if _, errs, status := dpnbench(t, "train", "--preset", "linear", "--train-size", "100", "--test-size", "40",
 		"--max-updates", "3", "--quiet", "--out", "run"); status != exitDone {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dpnbench/engine/num"
+	"dpnbench/internal/longtest"
 )
 
 // written returns classes of samples by writers in turn, whose samples of all classes are shifted alike, and the
@@ -76,6 +77,7 @@ func TestOrder(t *testing.T) {
 // TestLeastOrder checks that the order counts where it moves the means of blocks by more than 10%, however certain it
 // is that it moves them.
 func TestLeastOrder(t *testing.T) {
+	longtest.Native(t)
 	const dim, classes, samples = 1500, 4, 10 // of a block and a class: 4 standard errors are 0.05
 	e := newEngine(t)
 	for _, c := range []struct {

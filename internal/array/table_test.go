@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"dpnbench/internal/fuzzlimit"
+	"dpnbench/internal/longtest"
 )
 
 // last chooses the last column.
@@ -191,6 +192,7 @@ func TestTableErrors(t *testing.T) {
 
 // A line has at most mostLine bytes and, if it is the first, mostColumns cells, which count as memory.
 func TestTableLimits(t *testing.T) {
+	longtest.Native(t)
 	spaces, cells := strings.Repeat(" ", mostLine-1), strings.Repeat("1,", mostColumns-1)
 	for _, c := range []struct {
 		text string
