@@ -45,7 +45,7 @@ emulator = @command -v $(1) >/dev/null || { echo "$(1) is missing (Debian: apt-g
 # of the program, commands that are killed, and tests of the project itself. Tests that a machine does not change call
 # longtest.Native. The example of package dpn takes longer than TestTrainedBits.
 native = docs examples bench bench/peers dataset/fetch $(addprefix internal/,datatable folderlock fuzzlimit gallery howto \
-	output prose quote recording regular release soak template webtest)
+	output prose quote recording regular release soak template vet webtest)
 test-arm64: ## the short tests on arm64 (qemu-aarch64)
 	$(call emulator,qemu-aarch64)
 	CGO_ENABLED=0 GOARCH=arm64 go test $(short) -skip '^Example$$' -timeout 30m -exec qemu-aarch64 $$(go list ./... | grep -vxF $(native:%=-e dpnbench/%))
