@@ -1,6 +1,7 @@
 package dpn
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -244,14 +245,10 @@ func (c Config) difference(d Config) string {
 // differences names all settings in which two configurations differ.
 func (c Config) differences(d Config) (list []string) {
 	a, b := reflect.ValueOf(c), reflect.ValueOf(d)
+	text := func(v reflect.Value) string { return cmp.Or(fmt.Sprint(v.Interface()), "not set") }
 	for i := range a.NumField() {
-		if x, y := a.Field(i).Interface(), b.Field(i).Interface(); x != y {
-			for _, v := range []*any{&x, &y} {
-				if *v == "" {
-					*v = "not set"
-				}
-			}
-			list = append(list, fmt.Sprintf("%s is %v, was %v", a.Type().Field(i).Tag.Get("toml"), x, y))
+		if x, y := a.Field(i), b.Field(i); !x.Equal(y) {
+			list = append(list, fmt.Sprintf("%s is %s, was %s", a.Type().Field(i).Tag.Get("toml"), text(x), text(y)))
 		}
 	}
 	return list

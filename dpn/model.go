@@ -53,7 +53,7 @@ type Model struct {
 	origin    origin
 	lastSplit bool // trained by a version that validated on the last training images
 	fresh     bool // nothing has been learned since New, which Fit asks for
-	epoch     int  // of Fit that has left the weights, from 1; 0: none, or not known
+	epoch     int  // of Fit whose weights these are, from 1; 0: not known
 }
 
 // New makes a network for samples like those of a data set, which has labelled training samples. Its

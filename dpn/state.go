@@ -137,7 +137,8 @@ func (s *Trainer) restore(f *safetensors.File, data string) (p progress, err err
 	}
 	if f.Metadata[metaData] != data {
 		why := fmt.Sprintf("the content of data %q has changed", c.Data)
-		if list := s.m.Config.differences(c); len(list) > 0 { // only of data: the others are the same
+		c.TestSize, c.Preset = s.m.Config.TestSize, s.m.Config.Preset // neither of which chooses training samples
+		if list := s.m.Config.differences(c); len(list) > 0 {         // only of data: the others are the same
 			why = strings.Join(list, ", ")
 		} else if c.ValData != "" {
 			why = fmt.Sprintf("the content of data %q or val-data %q has changed", c.Data, c.ValData)

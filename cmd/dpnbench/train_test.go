@@ -430,6 +430,12 @@ func TestResumeCommand(t *testing.T) {
 		"images differ from the original run: data is "+other+", was "+data)
 	fails(t, []string{"train", "--out", out, "--resume", "--data", data + "-moved", "--train-size", "90"},
 		"data is "+data+"-moved, was "+data+", train-size is 90, was 0")
+	if err := os.Mkdir(data, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	idx(t, data, 130)
+	fails(t, []string{"train", "--out", out, "--resume", "--test-size", "20"},
+		`the content of data "`+data+`" has changed`)
 }
 
 // checkProfile checks the table of train --profile, and the same phases in the JSON.
