@@ -43,12 +43,12 @@ emulator = @command -v $(1) >/dev/null || { echo "$(1) is missing (Debian: apt-g
 
 # Package bench measures time, which an emulator does not have. What no architecture changes is left out: texts, files
 # of the program, commands that are killed, and tests of the project itself. Tests that a machine does not change call
-# longtest.Native. The example of package dpn takes longer than TestTrainedBits.
+# longtest.Native.
 native = docs examples bench bench/peers dataset/fetch $(addprefix internal/,datatable folderlock fuzzlimit gallery howto \
 	output prose quote recording regular release soak template vet webtest)
 test-arm64: ## the short tests on arm64 (qemu-aarch64)
 	$(call emulator,qemu-aarch64)
-	CGO_ENABLED=0 GOARCH=arm64 go test $(short) -skip '^Example$$' -timeout 30m -exec qemu-aarch64 $$(go list ./... | grep -vxF $(native:%=-e dpnbench/%))
+	CGO_ENABLED=0 GOARCH=arm64 go test $(short) -timeout 30m -exec qemu-aarch64 $$(go list ./... | grep -vxF $(native:%=-e dpnbench/%))
 
 # make test checks the generic tier in all cases; here no instruction of AVX may be left in what runs.
 test-noavx: build # Nehalem: the generic tier
