@@ -56,7 +56,6 @@ var avx2Kernels = kernels{table{
 	multiply:               multiplyAVX2,
 	axpy:                   axpyAVX2,
 	scale:                  scaleAVX2,
-	relu:                   reluAVX2,
 	reluBackward:           reluBackwardAVX2,
 	decay:                  decayAVX2,
 	normalise:              normaliseAVX2,
@@ -148,9 +147,6 @@ func axpyAVX2(a float32, x, y []float32)
 
 //go:noescape
 func scaleAVX2(dst []float32, a float32, x []float32)
-
-//go:noescape
-func reluAVX2(dst, x []float32)
 
 //go:noescape
 func reluBackwardAVX2(dst, x, y []float32)

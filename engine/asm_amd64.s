@@ -20,7 +20,6 @@
 //	subRowsAVX2       dst[i][j] = x[i][j] - y[i][j]
 //	axpyAVX2          y[j] = fma(a, x[j], y[j])
 //	scaleAVX2         dst[j] = a * x[j]
-//	reluAVX2          dst[j] = x[j] where x[j] > 0, else +0
 //	reluBackwardAVX2  dst[j] = y[j] where x[j] > 0, else +0
 //	decayAVX2         x[j] = a * x[j], +0 below 2^-100
 //	normaliseAVX2     dst[j] = (x[j] - mean) * rstd, in float64
@@ -157,21 +156,6 @@ TEXT ·scaleAVX2(SB), NOSPLIT, $0-56
 	MOVQ x_base+32(FP), SI
 	MOVQ dst_len+8(FP), CX
 	VEC_LOOP(VEC_LOADX, ELEM_SCALE, VEC_STORE, VEC_MASKLOADX, VEC_MASKSTORE, l16, l8, tail, end)
-	VZEROUPPER
-	RET
-
-// x > 0 ? x : +0, also for NaN: MAXPS gives its second source where the comparison is false.
-#define ELEM_RELU VMAXPS Y14, Y0, Y0
-
-// func reluAVX2(dst, x []float32)
-//
-// DI dst, SI x, Y14 zero, CX elements left; VEC_LOOP uses AX, R8 and R9.
-TEXT ·reluAVX2(SB), NOSPLIT, $0-48
-	MOVQ dst_base+0(FP), DI
-	MOVQ x_base+24(FP), SI
-	MOVQ dst_len+8(FP), CX
-	VXORPS Y14, Y14, Y14
-	VEC_LOOP(VEC_LOADX, ELEM_RELU, VEC_STORE, VEC_MASKLOADX, VEC_MASKSTORE, l16, l8, tail, end)
 	VZEROUPPER
 	RET
 

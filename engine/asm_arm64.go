@@ -26,7 +26,6 @@ var neonKernels = kernels{table{
 	multiply:               multiplyNEON,
 	axpy:                   axpyNEON,
 	scale:                  scaleNEON,
-	relu:                   reluNEON,
 	reluBackward:           reluBackwardNEON,
 	decay:                  decayNEON,
 	normalise:              normaliseNEON,
@@ -118,9 +117,6 @@ func axpyNEON(a float32, x, y []float32)
 
 //go:noescape
 func scaleNEON(dst []float32, a float32, x []float32)
-
-//go:noescape
-func reluNEON(dst, x []float32)
 
 //go:noescape
 func reluBackwardNEON(dst, x, y []float32)

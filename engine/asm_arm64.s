@@ -23,7 +23,6 @@
 //	subRowsNEON       dst[i][j] = x[i][j] - y[i][j]
 //	axpyNEON          y[j] = fma(a, x[j], y[j])
 //	scaleNEON         dst[j] = a * x[j]
-//	reluNEON          dst[j] = x[j] where x[j] > 0, else +0
 //	reluBackwardNEON  dst[j] = y[j] where x[j] > 0, else +0
 //	decayNEON         x[j] = a * x[j], +0 below 2^-100
 //	normaliseNEON     dst[j] = (x[j] - mean) * rstd, in float64
@@ -143,21 +142,6 @@ TEXT ·scaleNEON(SB), NOSPLIT, $0-56
 	MOVD  x_base+32(FP), R1
 	VDUP  V14.S[0], V14.S4
 	VEC_LOOP(VEC_LOADX, ELEM_SCALE, VEC_STORE, VEC_LOADX1, VEC_STORE1, l16, t16, l4, t4, l1, t1)
-	RET
-
-// x > 0 ? x : +0. FMAX would let a NaN pass; the comparison is false for it.
-#define ELEM_RELU \
-	VFCMGTZ4S(0, 1) \
-	VAND V1.B16, V0.B16, V0.B16
-
-// func reluNEON(dst, x []float32)
-//
-// R0 dst, R1 x, R7 elements left.
-TEXT ·reluNEON(SB), NOSPLIT, $0-48
-	MOVD dst_base+0(FP), R0
-	MOVD dst_len+8(FP), R7
-	MOVD x_base+24(FP), R1
-	VEC_LOOP(VEC_LOADX, ELEM_RELU, VEC_STORE, VEC_LOADX1, VEC_STORE1, l16, t16, l4, t4, l1, t1)
 	RET
 
 // x holds the layer's output, y the gradient: x > 0 ? y : +0.

@@ -50,7 +50,6 @@ var avx512Kernels = kernels{table{
 	multiply:               multiplyAVX512,
 	axpy:                   axpyAVX512,
 	scale:                  scaleAVX512,
-	relu:                   reluAVX512,
 	reluBackward:           reluBackwardAVX512,
 	decay:                  decayAVX512,
 	normalise:              normaliseAVX512,
@@ -118,9 +117,6 @@ func axpyAVX512(a float32, x, y []float32)
 
 //go:noescape
 func scaleAVX512(dst []float32, a float32, x []float32)
-
-//go:noescape
-func reluAVX512(dst, x []float32)
 
 //go:noescape
 func reluBackwardAVX512(dst, x, y []float32)

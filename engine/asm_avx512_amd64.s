@@ -16,7 +16,6 @@
 //	subRowsAVX512       dst[i][j] = x[i][j] - y[i][j]
 //	axpyAVX512          y[j] = fma(a, x[j], y[j])
 //	scaleAVX512         dst[j] = a * x[j]
-//	reluAVX512          dst[j] = x[j] where x[j] > 0, else +0
 //	reluBackwardAVX512  dst[j] = y[j] where x[j] > 0, else +0
 //	decayAVX512         x[j] = a * x[j], +0 below 2^-100
 //	normaliseAVX512     dst[j] = (x[j] - mean) * rstd, in float64
@@ -125,21 +124,6 @@ TEXT ·scaleAVX512(SB), NOSPLIT, $0-56
 	MOVQ x_base+32(FP), SI
 	MOVQ dst_len+8(FP), CX
 	VEC_LOOP(VEC_LOADX, ELEM_SCALE, VEC_STORE, VEC_MASKLOADX, VEC_MASKSTORE, l16, rest, end)
-	VZEROUPPER
-	RET
-
-// x > 0 ? x : +0, also for NaN: MAXPS gives its second source where the comparison is false.
-#define ELEM_RELU VMAXPS Z14, Z0, Z0
-
-// func reluAVX512(dst, x []float32)
-//
-// DI dst, SI x, Z14 zero, CX elements left; VEC_LOOP uses AX, R8 and K1.
-TEXT ·reluAVX512(SB), NOSPLIT, $0-48
-	MOVQ dst_base+0(FP), DI
-	MOVQ x_base+24(FP), SI
-	MOVQ dst_len+8(FP), CX
-	VPXORD Z14, Z14, Z14
-	VEC_LOOP(VEC_LOADX, ELEM_RELU, VEC_STORE, VEC_MASKLOADX, VEC_MASKSTORE, l16, rest, end)
 	VZEROUPPER
 	RET
 

@@ -48,18 +48,7 @@ func scaleGeneric(dst []float32, a float32, x []float32) {
 	}
 }
 
-// reluGeneric sets dst[j] = x[j] where x[j] > 0, and +0 elsewhere (also for NaN).
-func reluGeneric(dst, x []float32) {
-	for j := range dst {
-		if v := x[j]; v > 0 {
-			dst[j] = v
-		} else {
-			dst[j] = 0
-		}
-	}
-}
-
-// reluBackwardGeneric sets dst[j] = y[j] where x[j] > 0, and +0 elsewhere.
+// reluBackwardGeneric sets dst[j] = y[j] where x[j] > 0, and +0 elsewhere (also where x[j] is NaN).
 func reluBackwardGeneric(dst, x, y []float32) {
 	for j := range dst {
 		if x[j] > 0 {

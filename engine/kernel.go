@@ -149,11 +149,6 @@ func (kern *kernels) scale(dst []float32, a float32, x []float32) {
 	kern.table.scale(dst, a, x)
 }
 
-func (kern *kernels) relu(dst, x []float32) {
-	need("relu", "x", len(x), len(dst))
-	kern.table.relu(dst, x)
-}
-
 func (kern *kernels) reluBackward(dst, x, y []float32) {
 	need("reluBackward", "x", len(x), len(dst))
 	need("reluBackward", "y", len(y), len(dst))

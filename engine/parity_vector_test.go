@@ -30,8 +30,8 @@ var elementwiseCases = []elementwiseCase{
 	{"normalise, dst = x", 1, 2, func(kern *kernels, b [][]float32, s []float32) {
 		kern.table.normalise(b[0], b[0], double(s[0]), double(s[1]))
 	}},
-	{"relu", 2, 0, func(kern *kernels, b [][]float32, s []float32) { kern.table.relu(b[0], b[1]) }},
-	{"relu, dst = x", 1, 0, func(kern *kernels, b [][]float32, s []float32) { kern.table.relu(b[0], b[0]) }},
+	{"reluBackward, y = x", 2, 0, func(kern *kernels, b [][]float32, s []float32) { kern.table.reluBackward(b[0], b[1], b[1]) }},
+	{"reluBackward, all one", 1, 0, func(kern *kernels, b [][]float32, s []float32) { kern.table.reluBackward(b[0], b[0], b[0]) }},
 	{"reluBackward", 3, 0, func(kern *kernels, b [][]float32,
 		s []float32) {
 		kern.table.reluBackward(b[0], b[1], b[2])

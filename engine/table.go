@@ -76,7 +76,6 @@ type table struct {
 	multiply     func(dst, x, y []float32)
 	axpy         func(a float32, x, y []float32)
 	scale        func(dst []float32, a float32, x []float32)
-	relu         func(dst, x []float32)
 	reluBackward func(dst, x, y []float32)
 	decay        func(a float32, x []float32)
 	normalise    func(dst, x []float32, mean, rstd float64)
@@ -130,7 +129,6 @@ var genericKernels = kernels{table{
 	multiply:               multiplyGeneric,
 	axpy:                   axpyGeneric,
 	scale:                  scaleGeneric,
-	relu:                   reluGeneric,
 	reluBackward:           reluBackwardGeneric,
 	decay:                  decayGeneric,
 	normalise:              normaliseGeneric,

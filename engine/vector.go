@@ -30,7 +30,6 @@ const (
 	opMultiply
 	opAxpy
 	opScale
-	opReLU
 	opReLUBackward
 	opExp
 	opLog
@@ -65,8 +64,6 @@ func (j *vectorJob) run(_, task int) {
 			j.kern.axpy(j.a, j.x[a:b], j.dst[a:b])
 		case opScale:
 			j.kern.scale(j.dst[a:b], j.a, j.x[a:b])
-		case opReLU:
-			j.kern.relu(j.dst[a:b], j.x[a:b])
 		case opReLUBackward:
 			j.kern.reluBackward(j.dst[a:b], j.x[a:b], j.y[a:b])
 		case opExp:
@@ -155,7 +152,7 @@ func (e *Engine) Scale(dst []float32, a float32, x []float32) {
 // ReLU sets dst[j] = x[j] where x[j] > 0, and +0 elsewhere (also for NaN).
 func (e *Engine) ReLU(dst, x []float32) {
 	elementwise("ReLU", "x", x, "dst", dst)
-	e.each(vectorJob{op: opReLU, x: x, dst: dst}, len(dst))
+	e.each(vectorJob{op: opReLUBackward, x: x, y: x, dst: dst}, len(dst))
 }
 
 // ReLUBackward sets dx[j] = dy[j] where y[j] > 0, and +0 elsewhere; y is the output (or
