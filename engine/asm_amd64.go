@@ -51,7 +51,6 @@ var avx2Kernels = kernels{table{
 	convChannels:           3,
 	convFewer:              2,
 	convPool:               convPoolAVX2,
-	add:                    addAVX2,
 	subRows:                subRowsAVX2,
 	multiply:               multiplyAVX2,
 	axpy:                   axpyAVX2,
@@ -134,16 +133,13 @@ func transposeFourAVX2(dst []float32, ds int, src []float32, ss, cols int)
 // asm_amd64.s
 
 //go:noescape
-func addAVX2(dst, x, y []float32)
-
-//go:noescape
 func multiplyAVX2(dst, x, y []float32)
 
 //go:noescape
 func subRowsAVX2(args *subRowsArgs)
 
 //go:noescape
-func axpyAVX2(a float32, x, y []float32)
+func axpyAVX2(dst []float32, a float32, x, y []float32)
 
 //go:noescape
 func scaleAVX2(dst []float32, a float32, x []float32)

@@ -15,10 +15,9 @@
 //
 // Contents:
 //
-//	addAVX2           dst[j] = x[j] + y[j]
 //	multiplyAVX2      dst[j] = x[j] * y[j]
 //	subRowsAVX2       dst[i][j] = x[i][j] - y[i][j]
-//	axpyAVX2          y[j] = fma(a, x[j], y[j])
+//	axpyAVX2          dst[j] = fma(a, x[j], y[j])
 //	scaleAVX2         dst[j] = a * x[j]
 //	reluBackwardAVX2  dst[j] = y[j] where x[j] > 0, else +0
 //	decayAVX2         x[j] = a * x[j], +0 below 2^-100
@@ -70,20 +69,6 @@ GLOBL ·floorConst(SB), RODATA|NOPTR, $128
 // ---------------------------------------------------------------------------------
 // Elementwise operations
 
-#define ELEM_ADD VADDPS Y1, Y0, Y0
-
-// func addAVX2(dst, x, y []float32)
-//
-// DI dst, SI x, DX y, CX elements left; VEC_LOOP uses AX, R8 and R9.
-TEXT ·addAVX2(SB), NOSPLIT, $0-72
-	MOVQ dst_base+0(FP), DI
-	MOVQ x_base+24(FP), SI
-	MOVQ y_base+48(FP), DX
-	MOVQ dst_len+8(FP), CX
-	VEC_LOOP(VEC_LOADXY, ELEM_ADD, VEC_STORE, VEC_MASKLOADXY, VEC_MASKSTORE, l16, l8, tail, end)
-	VZEROUPPER
-	RET
-
 #define ELEM_MUL VMULPS Y1, Y0, Y0
 
 // func multiplyAVX2(dst, x, y []float32)
@@ -129,19 +114,18 @@ rowtest:
 	VZEROUPPER
 	RET
 
-#define ELEM_AXPY VFMADD231PS Y0, Y14, Y1
-#define ELEM_STOREY(off) VMOVUPS Y1, off(DX)(AX*4)
-#define ELEM_MASKSTOREY VMASKMOVPS Y1, Y15, (DX)(AX*4)
+#define ELEM_AXPY VFMADD213PS Y1, Y14, Y0
 
-// func axpyAVX2(a float32, x, y []float32)
+// func axpyAVX2(dst []float32, a float32, x, y []float32)
 //
-// SI x, DX y, Y14 a, CX elements left; VEC_LOOP uses AX, R8 and R9.
-TEXT ·axpyAVX2(SB), NOSPLIT, $0-56
-	VBROADCASTSS a+0(FP), Y14
-	MOVQ x_base+8(FP), SI
-	MOVQ y_base+32(FP), DX
-	MOVQ y_len+40(FP), CX
-	VEC_LOOP(VEC_LOADXY, ELEM_AXPY, ELEM_STOREY, VEC_MASKLOADXY, ELEM_MASKSTOREY, l16, l8, tail, end)
+// DI dst, SI x, DX y, Y14 a, CX elements left; VEC_LOOP uses AX, R8 and R9.
+TEXT ·axpyAVX2(SB), NOSPLIT, $0-80
+	MOVQ dst_base+0(FP), DI
+	MOVQ dst_len+8(FP), CX
+	VBROADCASTSS a+24(FP), Y14
+	MOVQ x_base+32(FP), SI
+	MOVQ y_base+56(FP), DX
+	VEC_LOOP(VEC_LOADXY, ELEM_AXPY, VEC_STORE, VEC_MASKLOADXY, VEC_MASKSTORE, l16, l8, tail, end)
 	VZEROUPPER
 	RET
 

@@ -21,7 +21,6 @@ var neonKernels = kernels{table{
 	convImages:             genericConvImages,
 	convChannels:           genericConvChannels,
 	convPool:               convPoolGeneric,
-	add:                    addNEON,
 	subRows:                subRowsNEON,
 	multiply:               multiplyNEON,
 	axpy:                   axpyNEON,
@@ -104,16 +103,13 @@ func sgemmAtNEON_6x16(args *panelArgs)
 // asm_arm64.s
 
 //go:noescape
-func addNEON(dst, x, y []float32)
-
-//go:noescape
 func multiplyNEON(dst, x, y []float32)
 
 //go:noescape
 func subRowsNEON(args *subRowsArgs)
 
 //go:noescape
-func axpyNEON(a float32, x, y []float32)
+func axpyNEON(dst []float32, a float32, x, y []float32)
 
 //go:noescape
 func scaleNEON(dst []float32, a float32, x []float32)

@@ -18,10 +18,9 @@
 //
 // Contents:
 //
-//	addNEON           dst[j] = x[j] + y[j]
 //	multiplyNEON      dst[j] = x[j] * y[j]
 //	subRowsNEON       dst[i][j] = x[i][j] - y[i][j]
-//	axpyNEON          y[j] = fma(a, x[j], y[j])
+//	axpyNEON          dst[j] = fma(a, x[j], y[j])
 //	scaleNEON         dst[j] = a * x[j]
 //	reluBackwardNEON  dst[j] = y[j] where x[j] > 0, else +0
 //	decayNEON         x[j] = a * x[j], +0 below 2^-100
@@ -47,19 +46,6 @@
 
 // ---------------------------------------------------------------------------------
 // Elementwise operations
-
-#define ELEM_ADD VFADD4S(1, 0, 0)
-
-// func addNEON(dst, x, y []float32)
-//
-// R0 dst, R1 x, R2 y, R7 elements left.
-TEXT ·addNEON(SB), NOSPLIT, $0-72
-	MOVD dst_base+0(FP), R0
-	MOVD dst_len+8(FP), R7
-	MOVD x_base+24(FP), R1
-	MOVD y_base+48(FP), R2
-	VEC_LOOP(VEC_LOADXY, ELEM_ADD, VEC_STORE, VEC_LOADXY1, VEC_STORE1, l16, t16, l4, t4, l1, t1)
-	RET
 
 #define ELEM_MUL VFMUL4S(1, 0, 0)
 
@@ -105,29 +91,20 @@ rowtest:
 	BGE  row
 	RET
 
-// x and the old destination.
-#define ELEM_LOADXDST \
-	FMOVQ.P 16(R1), F0 \
-	FMOVQ   (R0), F1
+// x at R2, y at R1.
+#define ELEM_AXPY VFMLA V14.S4, V1.S4, V0.S4
 
-#define ELEM_LOADXDST1 \
-	FMOVS.P 4(R1), F0 \
-	FMOVS   (R0), F1
-
-#define ELEM_AXPY VFMLA V14.S4, V0.S4, V1.S4
-#define ELEM_STOREY FMOVQ.P F1, 16(R0)
-#define ELEM_STOREY1 FMOVS.P F1, 4(R0)
-
-// func axpyNEON(a float32, x, y []float32)
+// func axpyNEON(dst []float32, a float32, x, y []float32)
 //
-// R1 x, R0 y, V14 a, R7 elements left.
-TEXT ·axpyNEON(SB), NOSPLIT, $0-56
-	FMOVS a+0(FP), F14
-	MOVD  x_base+8(FP), R1
-	MOVD  y_base+32(FP), R0
-	MOVD  y_len+40(FP), R7
+// R0 dst, R1 y, R2 x, V14 a, R7 elements left.
+TEXT ·axpyNEON(SB), NOSPLIT, $0-80
+	MOVD  dst_base+0(FP), R0
+	MOVD  dst_len+8(FP), R7
+	FMOVS a+24(FP), F14
+	MOVD  x_base+32(FP), R2
+	MOVD  y_base+56(FP), R1
 	VDUP  V14.S[0], V14.S4
-	VEC_LOOP(ELEM_LOADXDST, ELEM_AXPY, ELEM_STOREY, ELEM_LOADXDST1, ELEM_STOREY1, l16, t16, l4, t4, l1, t1)
+	VEC_LOOP(VEC_LOADXY, ELEM_AXPY, VEC_STORE, VEC_LOADXY1, VEC_STORE1, l16, t16, l4, t4, l1, t1)
 	RET
 
 #define ELEM_SCALE VFMUL4S(14, 0, 0)

@@ -45,7 +45,6 @@ var avx512Kernels = kernels{table{
 	convImages:             16,
 	convChannels:           4,
 	convPool:               convPoolAVX512,
-	add:                    addAVX512,
 	subRows:                subRowsAVX512,
 	multiply:               multiplyAVX512,
 	axpy:                   axpyAVX512,
@@ -104,16 +103,13 @@ func transposeAVX512(dst []float32, ds int, src []float32, ss, rows, cols int)
 // asm_avx512_amd64.s
 
 //go:noescape
-func addAVX512(dst, x, y []float32)
-
-//go:noescape
 func multiplyAVX512(dst, x, y []float32)
 
 //go:noescape
 func subRowsAVX512(args *subRowsArgs)
 
 //go:noescape
-func axpyAVX512(a float32, x, y []float32)
+func axpyAVX512(dst []float32, a float32, x, y []float32)
 
 //go:noescape
 func scaleAVX512(dst []float32, a float32, x []float32)

@@ -11,10 +11,9 @@
 //
 // Contents:
 //
-//	addAVX512           dst[j] = x[j] + y[j]
 //	multiplyAVX512      dst[j] = x[j] * y[j]
 //	subRowsAVX512       dst[i][j] = x[i][j] - y[i][j]
-//	axpyAVX512          y[j] = fma(a, x[j], y[j])
+//	axpyAVX512          dst[j] = fma(a, x[j], y[j])
 //	scaleAVX512         dst[j] = a * x[j]
 //	reluBackwardAVX512  dst[j] = y[j] where x[j] > 0, else +0
 //	decayAVX512         x[j] = a * x[j], +0 below 2^-100
@@ -37,20 +36,6 @@
 
 // ---------------------------------------------------------------------------------
 // Elementwise operations
-
-#define ELEM_ADD VADDPS Z1, Z0, Z0
-
-// func addAVX512(dst, x, y []float32)
-//
-// DI dst, SI x, DX y, CX elements left; VEC_LOOP uses AX, R8 and K1.
-TEXT ·addAVX512(SB), NOSPLIT, $0-72
-	MOVQ dst_base+0(FP), DI
-	MOVQ x_base+24(FP), SI
-	MOVQ y_base+48(FP), DX
-	MOVQ dst_len+8(FP), CX
-	VEC_LOOP(VEC_LOADXY, ELEM_ADD, VEC_STORE, VEC_MASKLOADXY, VEC_MASKSTORE, l16, rest, end)
-	VZEROUPPER
-	RET
 
 #define ELEM_MUL VMULPS Z1, Z0, Z0
 
@@ -97,19 +82,18 @@ rowtest:
 	VZEROUPPER
 	RET
 
-#define ELEM_AXPY VFMADD231PS Z0, Z14, Z1
-#define ELEM_STOREY VMOVUPS Z1, (DX)(AX*4)
-#define ELEM_MASKSTOREY VMOVUPS Z1, K1, (DX)(AX*4)
+#define ELEM_AXPY VFMADD213PS Z1, Z14, Z0
 
-// func axpyAVX512(a float32, x, y []float32)
+// func axpyAVX512(dst []float32, a float32, x, y []float32)
 //
-// SI x, DX y, Z14 a, CX elements left; VEC_LOOP uses AX, R8 and K1.
-TEXT ·axpyAVX512(SB), NOSPLIT, $0-56
-	VBROADCASTSS a+0(FP), Z14
-	MOVQ x_base+8(FP), SI
-	MOVQ y_base+32(FP), DX
-	MOVQ y_len+40(FP), CX
-	VEC_LOOP(VEC_LOADXY, ELEM_AXPY, ELEM_STOREY, VEC_MASKLOADXY, ELEM_MASKSTOREY, l16, rest, end)
+// DI dst, SI x, DX y, Z14 a, CX elements left; VEC_LOOP uses AX, R8 and K1.
+TEXT ·axpyAVX512(SB), NOSPLIT, $0-80
+	MOVQ dst_base+0(FP), DI
+	MOVQ dst_len+8(FP), CX
+	VBROADCASTSS a+24(FP), Z14
+	MOVQ x_base+32(FP), SI
+	MOVQ y_base+56(FP), DX
+	VEC_LOOP(VEC_LOADXY, ELEM_AXPY, VEC_STORE, VEC_MASKLOADXY, VEC_MASKSTORE, l16, rest, end)
 	VZEROUPPER
 	RET
 

@@ -282,7 +282,7 @@ func (w *Worker) SpreadPatches(b []float32, l PatchLists, weights Matrix, stride
 				for p, first := range at[:n] {
 					for u := range rows {
 						row := b[int(first)+u*stride:]
-						w.e.kern.axpy(v[p], patch.Row(u), row[:patch.Cols])
+						w.e.kern.axpy(row[:patch.Cols], v[p], patch.Row(u), row)
 					}
 				}
 			}

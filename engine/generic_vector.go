@@ -9,13 +9,6 @@ import (
 // The pure-Go kernels define what the kernels in assembly compute: same signature, same bits. Kernels
 // trust their arguments; the methods of type kernels check them.
 
-// addGeneric sets dst[j] = x[j] + y[j].
-func addGeneric(dst, x, y []float32) {
-	for j := range dst {
-		dst[j] = x[j] + y[j]
-	}
-}
-
 // subRowsGeneric subtracts rows: see subRowsArgs.
 func subRowsGeneric(args *subRowsArgs) {
 	dst, x, y := args.dst, args.x, args.y
@@ -34,10 +27,10 @@ func multiplyGeneric(dst, x, y []float32) {
 	}
 }
 
-// axpyGeneric sets y[j] = fma(a, x[j], y[j]).
-func axpyGeneric(a float32, x, y []float32) {
-	for j := range y {
-		y[j] = num.FMA32(a, x[j], y[j])
+// axpyGeneric sets dst[j] = fma(a, x[j], y[j]).
+func axpyGeneric(dst []float32, a float32, x, y []float32) {
+	for j := range dst {
+		dst[j] = num.FMA32(a, x[j], y[j])
 	}
 }
 

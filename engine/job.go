@@ -47,7 +47,7 @@ func (e *Engine) PackLocked(p *Packed, b Matrix) { e.repack(p, b) }
 func (e *Engine) AddLocked(dst, x, y []float32) {
 	elementwise("AddLocked", "x", x, "dst", dst)
 	elementwise("AddLocked", "y", y, "dst", dst)
-	e.eachLocked(&vectorJob{op: opAdd, dst: dst, x: x, y: y}, len(dst))
+	e.eachLocked(&vectorJob{op: opAxpy, dst: dst, a: 1, x: x, y: y}, len(dst))
 }
 
 // WakeFlops returns the flop of products below which work stays on the calling thread unless the

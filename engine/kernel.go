@@ -112,12 +112,6 @@ func tooShort(kernel, name string, have, want int) {
 	panic(fmt.Sprintf("engine: %s: %s has %d elements, need %d", kernel, name, have, want))
 }
 
-func (kern *kernels) add(dst, x, y []float32) {
-	need("add", "x", len(x), len(dst))
-	need("add", "y", len(y), len(dst))
-	kern.table.add(dst, x, y)
-}
-
 func (kern *kernels) subRows(args *subRowsArgs) {
 	need("subRows", "dst", len(args.dst), span(args.rows, args.ds, args.n))
 	need("subRows", "x", len(args.x), span(args.rows, args.xs, args.n))
@@ -139,9 +133,10 @@ func (kern *kernels) multiply(dst, x, y []float32) {
 	kern.table.multiply(dst, x, y)
 }
 
-func (kern *kernels) axpy(a float32, x, y []float32) {
-	need("axpy", "x", len(x), len(y))
-	kern.table.axpy(a, x, y)
+func (kern *kernels) axpy(dst []float32, a float32, x, y []float32) {
+	need("axpy", "x", len(x), len(dst))
+	need("axpy", "y", len(y), len(dst))
+	kern.table.axpy(dst, a, x, y)
 }
 
 func (kern *kernels) scale(dst []float32, a float32, x []float32) {

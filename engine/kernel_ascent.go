@@ -22,7 +22,7 @@ func (kern *kernels) moveRows(x Matrix, args *moveRowsArgs, grad []float32) {
 	if kern.table.moveRows == nil || x.Cols%moveCols != 0 {
 		for b := range x.Rows {
 			kern.gradient(grad, args.r[b:], args.rs, args.g[b*args.gr:], args.gs, args.k)
-			kern.axpy(args.alpha, grad, x.Row(b))
+			kern.axpy(x.Row(b), args.alpha, grad, x.Row(b))
 		}
 		return
 	}

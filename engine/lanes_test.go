@@ -108,7 +108,7 @@ func TestTriangles(t *testing.T) {
 				r[rnd.Intn(comps)] = float32(math.Copysign(0, -1))
 				kern.moveLanes(l.Groups, 0.3, x, r, l.G)
 				genericKernels.gradient(grad, r, 1, all, d, comps)
-				genericKernels.axpy(0.3, grad, want)
+				genericKernels.axpy(want, 0.3, grad, want)
 				equalBits(t, fmt.Sprintf("%v, %d components, d %d, scale %v: x", tier, comps, d, scale), x, want)
 			}
 		}

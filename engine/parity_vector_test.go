@@ -15,12 +15,12 @@ type elementwiseCase struct {
 }
 
 var elementwiseCases = []elementwiseCase{
-	{"add", 3, 0, func(kern *kernels, b [][]float32, s []float32) { kern.table.add(b[0], b[1], b[2]) }},
 	{"multiply", 3, 0, func(kern *kernels, b [][]float32, s []float32) { kern.table.multiply(b[0], b[1], b[2]) }},
-	{"add, dst = x", 2, 0, func(kern *kernels, b [][]float32, s []float32) { kern.table.add(b[0], b[0], b[1]) }},
-	{"add, dst = y", 2, 0, func(kern *kernels, b [][]float32, s []float32) { kern.table.add(b[0], b[1], b[0]) }},
-	{"axpy", 2, 1, func(kern *kernels, b [][]float32, s []float32) { kern.table.axpy(s[0], b[0], b[1]) }},
-	{"axpy, y = x", 1, 1, func(kern *kernels, b [][]float32, s []float32) { kern.table.axpy(s[0], b[0], b[0]) }},
+	{"axpy", 3, 1, func(kern *kernels, b [][]float32, s []float32) { kern.table.axpy(b[0], s[0], b[1], b[2]) }},
+	{"axpy, dst = x", 2, 1, func(kern *kernels, b [][]float32, s []float32) { kern.table.axpy(b[0], s[0], b[0], b[1]) }},
+	{"axpy, dst = y", 2, 1, func(kern *kernels, b [][]float32, s []float32) { kern.table.axpy(b[0], s[0], b[1], b[0]) }},
+	{"axpy, all one", 1, 1, func(kern *kernels, b [][]float32, s []float32) { kern.table.axpy(b[0], s[0], b[0], b[0]) }},
+	{"sum", 3, 0, func(kern *kernels, b [][]float32, s []float32) { kern.table.axpy(b[0], 1, b[1], b[2]) }},
 	{"scale", 2, 1, func(kern *kernels, b [][]float32, s []float32) { kern.table.scale(b[0], s[0], b[1]) }},
 	{"scale, dst = x", 1, 1, func(kern *kernels, b [][]float32, s []float32) { kern.table.scale(b[0], s[0], b[0]) }},
 	{"decay", 1, 1, func(kern *kernels, b [][]float32, s []float32) { kern.table.decay(s[0], b[0]) }},

@@ -71,10 +71,9 @@ type table struct {
 	convPool                 func(a *ConvPool)
 
 	transpose    func(dst []float32, ds int, src []float32, ss, rows, cols int)
-	add          func(dst, x, y []float32)
 	subRows      func(args *subRowsArgs)
 	multiply     func(dst, x, y []float32)
-	axpy         func(a float32, x, y []float32)
+	axpy         func(dst []float32, a float32, x, y []float32)
 	scale        func(dst []float32, a float32, x []float32)
 	reluBackward func(dst, x, y []float32)
 	decay        func(a float32, x []float32)
@@ -124,7 +123,6 @@ var genericKernels = kernels{table{
 	convImages:             genericConvImages,
 	convChannels:           genericConvChannels,
 	convPool:               convPoolGeneric,
-	add:                    addGeneric,
 	subRows:                subRowsGeneric,
 	multiply:               multiplyGeneric,
 	axpy:                   axpyGeneric,

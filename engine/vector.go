@@ -26,8 +26,7 @@ func ElementFlops(n int) float64 {
 type vectorOp int
 
 const (
-	opAdd vectorOp = iota
-	opMultiply
+	opMultiply vectorOp = iota
 	opAxpy
 	opScale
 	opReLUBackward
@@ -56,12 +55,10 @@ func (j *vectorJob) run(_, task int) {
 	for c := lo; c < hi; c++ {
 		a, b := c*j.chunk, min((c+1)*j.chunk, j.all)
 		switch j.op {
-		case opAdd:
-			j.kern.add(j.dst[a:b], j.x[a:b], j.y[a:b])
 		case opMultiply:
 			j.kern.multiply(j.dst[a:b], j.x[a:b], j.y[a:b])
 		case opAxpy:
-			j.kern.axpy(j.a, j.x[a:b], j.dst[a:b])
+			j.kern.axpy(j.dst[a:b], j.a, j.x[a:b], j.y[a:b])
 		case opScale:
 			j.kern.scale(j.dst[a:b], j.a, j.x[a:b])
 		case opReLUBackward:
@@ -127,7 +124,7 @@ func (j *vectorJob) divide(e *Engine, n int) float64 {
 func (e *Engine) Add(dst, x, y []float32) {
 	elementwise("Add", "x", x, "dst", dst)
 	elementwise("Add", "y", y, "dst", dst)
-	e.each(vectorJob{op: opAdd, dst: dst, x: x, y: y}, len(dst))
+	e.each(vectorJob{op: opAxpy, dst: dst, a: 1, x: x, y: y}, len(dst))
 }
 
 // Multiply sets dst[j] = x[j] * y[j].
@@ -140,7 +137,7 @@ func (e *Engine) Multiply(dst, x, y []float32) {
 // Axpy sets y[j] = fma(a, x[j], y[j]).
 func (e *Engine) Axpy(a float32, x, y []float32) {
 	elementwise("Axpy", "x", x, "y", y)
-	e.each(vectorJob{op: opAxpy, a: a, x: x, dst: y}, len(y))
+	e.each(vectorJob{op: opAxpy, dst: y, a: a, x: x, y: y}, len(y))
 }
 
 // Scale sets dst[j] = a * x[j].

@@ -140,7 +140,7 @@ func (w *Worker) Floats(n int) []float32 { return w.e.scratch[w.index].floats(sl
 // Axpy is Engine.Axpy on this thread alone.
 func (w *Worker) Axpy(a float32, x, y []float32) {
 	length("Worker.Axpy", "x", len(x), len(y))
-	w.e.kern.axpy(a, x, y)
+	w.e.kern.axpy(y, a, x, y)
 }
 
 // Scale is Engine.Scale on this thread alone.

@@ -6,7 +6,7 @@ import "dpnbench/engine/num"
 // behind checks of every length. Rows of a Matrix must be contiguous (CS 1).
 
 // Add sets dst[j] = x[j] + y[j].
-func (w *Worker) Add(dst, x, y []float32) { w.e.kern.add(dst, x, y) }
+func (w *Worker) Add(dst, x, y []float32) { w.e.kern.axpy(dst, 1, x, y) }
 
 // Multiply sets dst[j] = x[j] * y[j].
 func (w *Worker) Multiply(dst, x, y []float32) { w.e.kern.multiply(dst, x, y) }
