@@ -91,6 +91,22 @@ type subRowsArgs struct {
 	rows, n int
 }
 
+// axpyProductsArgs are the arguments of axpyProducts, for i < rows and j < n:
+//
+//	dst[i*ds+j] = fma(alpha, g[i*gs+j] + s[i*gs+j]*x[i*xs+j], dst[i*ds+j])
+//
+// The product is rounded before it is added.
+type axpyProductsArgs struct {
+	dst     []float32
+	ds      int // floats from row to row of dst
+	alpha   float32
+	g, s    []float32
+	gs      int // floats from row to row of g and s
+	x       []float32
+	xs      int // floats from row to row of x
+	rows, n int
+}
+
 // gradRowsArgs are the arguments of gradRows, for the rows i of r and j < n:
 //
 //	dst[i*ds+j] = fma(-(h*t[i]), y[i*ys+j], -(r[i]*x[i*xs+j])), and +0 where r[i] == 0

@@ -54,6 +54,7 @@ var avx2Kernels = kernels{table{
 	subRows:                subRowsAVX2,
 	multiply:               multiplyAVX2,
 	axpy:                   axpyAVX2,
+	axpyProducts:           axpyProductsAVX2,
 	scale:                  scaleAVX2,
 	reluBackward:           reluBackwardAVX2,
 	decay:                  decayAVX2,
@@ -140,6 +141,9 @@ func subRowsAVX2(args *subRowsArgs)
 
 //go:noescape
 func axpyAVX2(dst []float32, a float32, x, y []float32)
+
+//go:noescape
+func axpyProductsAVX2(args *axpyProductsArgs)
 
 //go:noescape
 func scaleAVX2(dst []float32, a float32, x []float32)

@@ -18,6 +18,7 @@
 //	multiplyAVX2      dst[j] = x[j] * y[j]
 //	subRowsAVX2       dst[i][j] = x[i][j] - y[i][j]
 //	axpyAVX2          dst[j] = fma(a, x[j], y[j])
+//	axpyProductsAVX2  dst[i][j] = fma(alpha, g[i][j] + s[i][j] * x[i][j], dst[i][j])
 //	scaleAVX2         dst[j] = a * x[j]
 //	reluBackwardAVX2  dst[j] = y[j] where x[j] > 0, else +0
 //	decayAVX2         x[j] = a * x[j], +0 below 2^-100
@@ -126,6 +127,56 @@ TEXT ·axpyAVX2(SB), NOSPLIT, $0-80
 	MOVQ x_base+32(FP), SI
 	MOVQ y_base+56(FP), DX
 	VEC_LOOP(VEC_LOADXY, ELEM_AXPY, VEC_STORE, VEC_MASKLOADXY, VEC_MASKSTORE, l16, l8, tail, end)
+	VZEROUPPER
+	RET
+
+#define ELEM_LOADALL(off) \
+	VMOVUPS off(DI)(AX*4), Y3 \
+	VMOVUPS off(DX)(AX*4), Y2 \
+	VMOVUPS off(BX)(AX*4), Y1 \
+	VMOVUPS off(SI)(AX*4), Y0
+
+#define ELEM_MASKLOADALL \
+	VMASKMOVPS (DI)(AX*4), Y15, Y3 \
+	VMASKMOVPS (DX)(AX*4), Y15, Y2 \
+	VMASKMOVPS (BX)(AX*4), Y15, Y1 \
+	VMASKMOVPS (SI)(AX*4), Y15, Y0
+
+#define ELEM_AXPYPRODUCT \
+	VMULPS      Y1, Y0, Y0 \
+	VADDPS      Y2, Y0, Y0 \
+	VFMADD213PS Y3, Y14, Y0
+
+// func axpyProductsAVX2(args *axpyProductsArgs)
+//
+// DI, DX, BX, SI  current row of dst, g, s, x   R10, R11, R12 bytes from row to row of dst, g and s, x
+// R13 rows left, CX elements left of the row    Y14 alpha
+TEXT ·axpyProductsAVX2(SB), NOSPLIT, $0-8
+	MOVQ args+0(FP), AX
+	MOVQ axpyProductsArgs_dst(AX), DI
+	MOVQ axpyProductsArgs_ds(AX), R10
+	VBROADCASTSS axpyProductsArgs_alpha(AX), Y14
+	MOVQ axpyProductsArgs_g(AX), DX
+	MOVQ axpyProductsArgs_s(AX), BX
+	MOVQ axpyProductsArgs_gs(AX), R11
+	MOVQ axpyProductsArgs_x(AX), SI
+	MOVQ axpyProductsArgs_xs(AX), R12
+	MOVQ axpyProductsArgs_rows(AX), R13
+	SHLQ $2, R10
+	SHLQ $2, R11
+	SHLQ $2, R12
+	JMP  rowtest
+row:
+	MOVQ args+0(FP), CX
+	MOVQ axpyProductsArgs_n(CX), CX
+	VEC_LOOP(ELEM_LOADALL, ELEM_AXPYPRODUCT, VEC_STORE, ELEM_MASKLOADALL, VEC_MASKSTORE, l16, l8, tail, end)
+	ADDQ R10, DI
+	ADDQ R11, DX
+	ADDQ R11, BX
+	ADDQ R12, SI
+rowtest:
+	SUBQ $1, R13
+	JGE  row
 	VZEROUPPER
 	RET
 

@@ -24,6 +24,7 @@ var neonKernels = kernels{table{
 	subRows:                subRowsNEON,
 	multiply:               multiplyNEON,
 	axpy:                   axpyNEON,
+	axpyProducts:           axpyProductsNEON,
 	scale:                  scaleNEON,
 	reluBackward:           reluBackwardNEON,
 	decay:                  decayNEON,
@@ -110,6 +111,9 @@ func subRowsNEON(args *subRowsArgs)
 
 //go:noescape
 func axpyNEON(dst []float32, a float32, x, y []float32)
+
+//go:noescape
+func axpyProductsNEON(args *axpyProductsArgs)
 
 //go:noescape
 func scaleNEON(dst []float32, a float32, x []float32)

@@ -21,6 +21,7 @@
 //	multiplyNEON      dst[j] = x[j] * y[j]
 //	subRowsNEON       dst[i][j] = x[i][j] - y[i][j]
 //	axpyNEON          dst[j] = fma(a, x[j], y[j])
+//	axpyProductsNEON  dst[i][j] = fma(alpha, g[i][j] + s[i][j] * x[i][j], dst[i][j])
 //	scaleNEON         dst[j] = a * x[j]
 //	reluBackwardNEON  dst[j] = y[j] where x[j] > 0, else +0
 //	decayNEON         x[j] = a * x[j], +0 below 2^-100
@@ -105,6 +106,59 @@ TEXT ·axpyNEON(SB), NOSPLIT, $0-80
 	MOVD  y_base+56(FP), R1
 	VDUP  V14.S[0], V14.S4
 	VEC_LOOP(VEC_LOADXY, ELEM_AXPY, VEC_STORE, VEC_LOADXY1, VEC_STORE1, l16, t16, l4, t4, l1, t1)
+	RET
+
+#define ELEM_LOADALL \
+	FMOVQ   (R0), F3   \
+	FMOVQ.P 16(R1), F0 \
+	FMOVQ.P 16(R2), F2 \
+	FMOVQ.P 16(R3), F1
+
+#define ELEM_LOADALL1 \
+	FMOVS   (R0), F3  \
+	FMOVS.P 4(R1), F0 \
+	FMOVS.P 4(R2), F2 \
+	FMOVS.P 4(R3), F1
+
+#define ELEM_AXPYPRODUCT \
+	VFMUL4S(1, 0, 0) \
+	VFADD4S(2, 0, 0) \
+	VFMLA V14.S4, V0.S4, V3.S4
+
+#define ELEM_STOREDST FMOVQ.P F3, 16(R0)
+#define ELEM_STOREDST1 FMOVS.P F3, 4(R0)
+
+// func axpyProductsNEON(args *axpyProductsArgs)
+//
+// R0, R1, R2, R3  current row of dst, x, g, s   R10, R11, R12 floats from its end to the next row of dst, x, g and s
+// R5 rows left, R6 n, R7 elements left of the row   V14 alpha
+TEXT ·axpyProductsNEON(SB), NOSPLIT, $0-8
+	MOVD  args+0(FP), R8
+	MOVD  axpyProductsArgs_dst(R8), R0
+	MOVD  axpyProductsArgs_ds(R8), R10
+	FMOVS axpyProductsArgs_alpha(R8), F14
+	MOVD  axpyProductsArgs_g(R8), R2
+	MOVD  axpyProductsArgs_s(R8), R3
+	MOVD  axpyProductsArgs_gs(R8), R12
+	MOVD  axpyProductsArgs_x(R8), R1
+	MOVD  axpyProductsArgs_xs(R8), R11
+	MOVD  axpyProductsArgs_rows(R8), R5
+	MOVD  axpyProductsArgs_n(R8), R6
+	SUB   R6, R10            // from the end of a row to the next one
+	SUB   R6, R11
+	SUB   R6, R12
+	VDUP  V14.S[0], V14.S4
+	B     rowtest
+row:
+	MOVD  R6, R7
+	VEC_LOOP(ELEM_LOADALL, ELEM_AXPYPRODUCT, ELEM_STOREDST, ELEM_LOADALL1, ELEM_STOREDST1, l16, t16, l4, t4, l1, t1)
+	ADD   R10<<2, R0
+	ADD   R11<<2, R1
+	ADD   R12<<2, R2
+	ADD   R12<<2, R3
+rowtest:
+	SUBS  $1, R5
+	BGE   row
 	RET
 
 #define ELEM_SCALE VFMUL4S(14, 0, 0)

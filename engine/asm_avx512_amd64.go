@@ -48,6 +48,7 @@ var avx512Kernels = kernels{table{
 	subRows:                subRowsAVX512,
 	multiply:               multiplyAVX512,
 	axpy:                   axpyAVX512,
+	axpyProducts:           axpyProductsAVX512,
 	scale:                  scaleAVX512,
 	reluBackward:           reluBackwardAVX512,
 	decay:                  decayAVX512,
@@ -110,6 +111,9 @@ func subRowsAVX512(args *subRowsArgs)
 
 //go:noescape
 func axpyAVX512(dst []float32, a float32, x, y []float32)
+
+//go:noescape
+func axpyProductsAVX512(args *axpyProductsArgs)
 
 //go:noescape
 func scaleAVX512(dst []float32, a float32, x []float32)

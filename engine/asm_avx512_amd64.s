@@ -14,6 +14,7 @@
 //	multiplyAVX512      dst[j] = x[j] * y[j]
 //	subRowsAVX512       dst[i][j] = x[i][j] - y[i][j]
 //	axpyAVX512          dst[j] = fma(a, x[j], y[j])
+//	axpyProductsAVX512  dst[i][j] = fma(alpha, g[i][j] + s[i][j] * x[i][j], dst[i][j])
 //	scaleAVX512         dst[j] = a * x[j]
 //	reluBackwardAVX512  dst[j] = y[j] where x[j] > 0, else +0
 //	decayAVX512         x[j] = a * x[j], +0 below 2^-100
@@ -94,6 +95,56 @@ TEXT ·axpyAVX512(SB), NOSPLIT, $0-80
 	MOVQ x_base+32(FP), SI
 	MOVQ y_base+56(FP), DX
 	VEC_LOOP(VEC_LOADXY, ELEM_AXPY, VEC_STORE, VEC_MASKLOADXY, VEC_MASKSTORE, l16, rest, end)
+	VZEROUPPER
+	RET
+
+#define ELEM_LOADALL \
+	VMOVUPS (DI)(AX*4), Z3 \
+	VMOVUPS (DX)(AX*4), Z2 \
+	VMOVUPS (BX)(AX*4), Z1 \
+	VMOVUPS (SI)(AX*4), Z0
+
+#define ELEM_MASKLOADALL \
+	VMOVUPS.Z (DI)(AX*4), K1, Z3 \
+	VMOVUPS.Z (DX)(AX*4), K1, Z2 \
+	VMOVUPS.Z (BX)(AX*4), K1, Z1 \
+	VMOVUPS.Z (SI)(AX*4), K1, Z0
+
+#define ELEM_AXPYPRODUCT \
+	VMULPS      Z1, Z0, Z0 \
+	VADDPS      Z2, Z0, Z0 \
+	VFMADD213PS Z3, Z14, Z0
+
+// func axpyProductsAVX512(args *axpyProductsArgs)
+//
+// DI, DX, BX, SI  current row of dst, g, s, x   R10, R11, R12 bytes from row to row of dst, g and s, x
+// R13 rows left, CX elements left of the row    Z14 alpha
+TEXT ·axpyProductsAVX512(SB), NOSPLIT, $0-8
+	MOVQ args+0(FP), AX
+	MOVQ axpyProductsArgs_dst(AX), DI
+	MOVQ axpyProductsArgs_ds(AX), R10
+	VBROADCASTSS axpyProductsArgs_alpha(AX), Z14
+	MOVQ axpyProductsArgs_g(AX), DX
+	MOVQ axpyProductsArgs_s(AX), BX
+	MOVQ axpyProductsArgs_gs(AX), R11
+	MOVQ axpyProductsArgs_x(AX), SI
+	MOVQ axpyProductsArgs_xs(AX), R12
+	MOVQ axpyProductsArgs_rows(AX), R13
+	SHLQ $2, R10
+	SHLQ $2, R11
+	SHLQ $2, R12
+	JMP  rowtest
+row:
+	MOVQ args+0(FP), CX
+	MOVQ axpyProductsArgs_n(CX), CX
+	VEC_LOOP(ELEM_LOADALL, ELEM_AXPYPRODUCT, VEC_STORE, ELEM_MASKLOADALL, VEC_MASKSTORE, l16, rest, end)
+	ADDQ R10, DI
+	ADDQ R11, DX
+	ADDQ R11, BX
+	ADDQ R12, SI
+rowtest:
+	SUBQ $1, R13
+	JGE  row
 	VZEROUPPER
 	RET
 

@@ -34,6 +34,16 @@ func axpyGeneric(dst []float32, a float32, x, y []float32) {
 	}
 }
 
+// axpyProductsGeneric adds alpha (g + s*x) to rows: see axpyProductsArgs.
+func axpyProductsGeneric(args *axpyProductsArgs) {
+	for i := range args.rows {
+		for j := range args.n {
+			at, product := i*args.ds+j, float32(args.s[i*args.gs+j]*args.x[i*args.xs+j])
+			args.dst[at] = num.FMA32(args.alpha, args.g[i*args.gs+j]+product, args.dst[at])
+		}
+	}
+}
+
 // scaleGeneric sets dst[j] = a * x[j].
 func scaleGeneric(dst []float32, a float32, x []float32) {
 	for j := range dst {

@@ -139,6 +139,14 @@ func (kern *kernels) axpy(dst []float32, a float32, x, y []float32) {
 	kern.table.axpy(dst, a, x, y)
 }
 
+func (kern *kernels) axpyProducts(args *axpyProductsArgs) {
+	need("axpyProducts", "dst", len(args.dst), span(args.rows, args.ds, args.n))
+	need("axpyProducts", "g", len(args.g), span(args.rows, args.gs, args.n))
+	need("axpyProducts", "s", len(args.s), span(args.rows, args.gs, args.n))
+	need("axpyProducts", "x", len(args.x), span(args.rows, args.xs, args.n))
+	kern.table.axpyProducts(onStack(args))
+}
+
 func (kern *kernels) scale(dst []float32, a float32, x []float32) {
 	need("scale", "x", len(x), len(dst))
 	kern.table.scale(dst, a, x)

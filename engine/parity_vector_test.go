@@ -176,6 +176,36 @@ var reductionCases = []reductionCase{
 	}},
 }
 
+func TestParityAxpyProducts(t *testing.T) {
+	eachAssembly(t, func(h *parity) { h.rounds((*parity).axpyProducts) })
+}
+
+func (h *parity) axpyProducts() {
+	for i, n := range tailLengths() {
+		for rows := range 5 {
+			c := i + rows
+			ds, gs, xs := rowStrides(n)[c%3], rowStrides(n)[(c/3)%4], rowStrides(n)[(c/5)%4]
+			density := densities[c%3]
+			bufs := [][]float32{h.numbers(extent(rows, ds, n), density), h.numbers(extent(rows, gs, n), density),
+				h.numbers(extent(rows, gs, n), density), h.numbers(extent(rows, xs, n), density)}
+			alpha, places := h.number(density/4), 2
+			if rows == 3 {
+				places = inPlaces
+			}
+			h.same(places, func(kern *kernels, b [][]float32) {
+				kern.table.axpyProducts(&axpyProductsArgs{
+					dst: b[0], ds: ds, alpha: alpha, g: b[1], s: b[2], gs: gs, x: b[3], xs: xs, rows: rows, n: n,
+				})
+			}, bufs, "axpyProducts: n %d, rows %d, alpha %v, ds %d, gs %d, xs %d", n, rows, alpha, ds, gs, xs)
+			h.same(1, func(kern *kernels, b [][]float32) {
+				kern.table.axpyProducts(&axpyProductsArgs{
+					dst: b[0], ds: ds, alpha: alpha, g: b[1], s: b[2], gs: gs, x: b[0], xs: ds, rows: rows, n: n,
+				})
+			}, bufs[:3], "axpyProducts, dst = x: n %d, rows %d, alpha %v, ds %d, gs %d", n, rows, alpha, ds, gs)
+		}
+	}
+}
+
 func TestParityReductions(t *testing.T) {
 	eachAssembly(t, func(h *parity) {
 		for _, r := range reductionCases {

@@ -74,6 +74,7 @@ type table struct {
 	subRows      func(args *subRowsArgs)
 	multiply     func(dst, x, y []float32)
 	axpy         func(dst []float32, a float32, x, y []float32)
+	axpyProducts func(args *axpyProductsArgs)
 	scale        func(dst []float32, a float32, x []float32)
 	reluBackward func(dst, x, y []float32)
 	decay        func(a float32, x []float32)
@@ -126,6 +127,7 @@ var genericKernels = kernels{table{
 	subRows:                subRowsGeneric,
 	multiply:               multiplyGeneric,
 	axpy:                   axpyGeneric,
+	axpyProducts:           axpyProductsGeneric,
 	scale:                  scaleGeneric,
 	reluBackward:           reluBackwardGeneric,
 	decay:                  decayGeneric,

@@ -52,6 +52,15 @@ func (w *Worker) SubRows(dst, x, y Matrix) {
 	}
 }
 
+// AxpyProducts adds alpha (g + s*x), element by element, to the rows of dst, which may be x. Rows of s are as far
+// apart as those of g.
+func (w *Worker) AxpyProducts(dst Matrix, alpha float32, g, s, x Matrix) {
+	w.e.kern.axpyProducts(&axpyProductsArgs{
+		dst: dst.Data, ds: dst.RS, alpha: alpha, g: g.Data, s: s.Data, gs: g.RS, x: x.Data, xs: x.RS,
+		rows: dst.Rows, n: dst.Cols,
+	})
+}
+
 // ShortDot returns the dot product of x and y in float32 and lanes, as RowDots does.
 func (w *Worker) ShortDot(x, y []float32) float32 {
 	one := w.e.scratch[w.index].one[:]

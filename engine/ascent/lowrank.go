@@ -294,12 +294,7 @@ func (l *lowRank) step(worker *engine.Worker, j *ascentJob, b *stepBlock) {
 	}
 	grad, diagonal := worker.ScratchRows(slotG, rows, d, d), worker.ScratchRows(slotSum, rows, d, d)
 	l.combine(worker, scaled, lists, grad, diagonal)
-	for i := range rows {
-		x, g, s := b.x.Row(i), grad.Row(i), diagonal.Row(i)
-		worker.Multiply(s, s, x)
-		worker.Add(g, g, s)
-		worker.Axpy(j.alpha, g, x)
-	}
+	worker.AxpyProducts(b.x, j.alpha, grad, diagonal, b.x)
 }
 
 // place returns where n numbers of each row of a block go: Z of all components (k r), or the left operand of
@@ -319,19 +314,13 @@ func (l *lowRank) place(worker *engine.Worker, j *ascentJob, b *stepBlock, slot,
 func (l *lowRank) moveByPanels(worker *engine.Worker, alpha float32, scaled, x engine.Matrix) {
 	nr := worker.Engine().PanelCols()
 	n, last := x.Rows*nr, scaled.Slice(0, x.Rows, l.m.K*l.r, scaled.Cols)
-	all := worker.Scratch(slotPanel, 3*n)
-	grad, diagonal, panel := all[:n], all[n:2*n], all[2*n:]
+	all := worker.Scratch(slotPanel, 2*n)
+	grad, diagonal := engine.View(all[:n], x.Rows, nr), engine.View(all[n:], x.Rows, nr)
 	for p := range l.back.Panels() {
-		worker.MatMulPanel(grad, scaled, &l.back, p)
-		worker.MatMulPanel(diagonal, last, &l.weights, p)
-		cols := min(nr, x.Cols-p*nr)
-		from := x.Slice(0, x.Rows, p*nr, p*nr+cols)
-		to := engine.Matrix{Data: panel, Rows: x.Rows, Cols: cols, RS: nr, CS: 1}
-		worker.CopyRows(to, from)
-		worker.Multiply(diagonal, diagonal, panel)
-		worker.Add(grad, grad, diagonal)
-		worker.Axpy(alpha, grad, panel)
-		worker.CopyRows(from, to)
+		worker.MatMulPanel(grad.Data, scaled, &l.back, p)
+		worker.MatMulPanel(diagonal.Data, last, &l.weights, p)
+		to := x.Slice(0, x.Rows, p*nr, min((p+1)*nr, x.Cols))
+		worker.AxpyProducts(to, alpha, grad, diagonal, to)
 		worker.Yield(2 * n * scaled.Cols)
 	}
 }

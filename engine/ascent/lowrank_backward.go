@@ -148,12 +148,11 @@ func (j *lowRankVJPJob) step(worker *engine.Worker, block *lowRankBlock, t, r0, 
 	l.combine(worker, scaled, lists, engine.Matrix{}, byU)
 	l.combine(worker, vjp, lists, block.total, byX)
 	for b := range rows { // all of a row at a time, while it is in the cache
-		total, v := block.total.Row(b), v.Row(b)
+		row := func(m engine.Matrix) engine.Matrix { return m.SliceRows(b, b+1) }
+		total := block.total.Row(b)
 		worker.Multiply(byU.Row(b), byU.Row(b), u.Row(b))
 		worker.Add(total, total, byU.Row(b))
-		worker.Multiply(byX.Row(b), byX.Row(b), x.Row(b))
-		worker.Add(total, total, byX.Row(b))
-		worker.Add(v, v, total)
+		worker.AxpyProducts(row(v), 1, row(block.total), row(byX), row(x))
 	}
 	flushTiny(v)
 }
@@ -166,6 +165,7 @@ func (l *lowRank) vjpByPanels(worker *engine.Worker, o *sumOperands, r0 int, vjp
 	n, half := v.Rows*nr, o.right.Rows()/2*nr
 	all := worker.Scratch(slotPanel, 3*n)
 	total, byU, byX := all[:n], all[n:2*n], all[2*n:]
+	view := func(panel []float32) engine.Matrix { return engine.View(panel, v.Rows, nr) }
 	for p := range o.right.Panels() {
 		worker.MatMulPanel(total, vjp, &l.back, p)
 		worker.MatMulPanel(byU, scaled.Slice(0, v.Rows, kr, scaled.Cols), &l.weights, p)
@@ -174,12 +174,8 @@ func (l *lowRank) vjpByPanels(worker *engine.Worker, o *sumOperands, r0 int, vjp
 		x, u := panel[r0*nr:][:n], panel[half+r0*nr:][:n]
 		worker.Multiply(byU, byU, u)
 		worker.Add(total, total, byU)
-		worker.Multiply(byX, byX, x)
-		worker.Add(total, total, byX)
-		worker.Scale(total, -1, total)
-		cols := min(nr, v.Cols-p*nr)
-		to := v.Slice(0, v.Rows, p*nr, p*nr+cols)
-		worker.SubRows(to, to, engine.Matrix{Data: total, Rows: v.Rows, Cols: cols, RS: nr, CS: 1})
+		to := v.Slice(0, v.Rows, p*nr, min((p+1)*nr, v.Cols))
+		worker.AxpyProducts(to, 1, view(total), view(byX), view(x))
 		worker.Yield(2 * n * vjp.Cols)
 	}
 	flushTiny(v)
