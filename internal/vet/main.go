@@ -18,6 +18,10 @@ import (
 )
 
 func main() {
+	if len(os.Args) == 1 {
+		fmt.Fprintln(os.Stderr, "vet: expected systems: GOOS/GOARCH, each with build tags after commas")
+		os.Exit(2)
+	}
 	for _, target := range os.Args[1:] {
 		fmt.Println("vet", target)
 		if err := check(target, "./..."); err != nil {
