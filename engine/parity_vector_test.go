@@ -17,9 +17,12 @@ type elementwiseCase struct {
 var elementwiseCases = []elementwiseCase{
 	{"multiply", 3, 0, func(kern *kernels, b [][]float32, s []float32) { kern.table.multiply(b[0], b[1], b[2]) }},
 	{"axpy", 3, 1, func(kern *kernels, b [][]float32, s []float32) { kern.table.axpy(b[0], s[0], b[1], b[2]) }},
-	{"axpy, dst = x", 2, 1, func(kern *kernels, b [][]float32, s []float32) { kern.table.axpy(b[0], s[0], b[0], b[1]) }},
-	{"axpy, dst = y", 2, 1, func(kern *kernels, b [][]float32, s []float32) { kern.table.axpy(b[0], s[0], b[1], b[0]) }},
-	{"axpy, all one", 1, 1, func(kern *kernels, b [][]float32, s []float32) { kern.table.axpy(b[0], s[0], b[0], b[0]) }},
+	{"axpy, dst = x", 2, 1,
+		func(kern *kernels, b [][]float32, s []float32) { kern.table.axpy(b[0], s[0], b[0], b[1]) }},
+	{"axpy, dst = y", 2, 1,
+		func(kern *kernels, b [][]float32, s []float32) { kern.table.axpy(b[0], s[0], b[1], b[0]) }},
+	{"axpy, all one", 1, 1,
+		func(kern *kernels, b [][]float32, s []float32) { kern.table.axpy(b[0], s[0], b[0], b[0]) }},
 	{"sum", 3, 0, func(kern *kernels, b [][]float32, s []float32) { kern.table.axpy(b[0], 1, b[1], b[2]) }},
 	{"scale", 2, 1, func(kern *kernels, b [][]float32, s []float32) { kern.table.scale(b[0], s[0], b[1]) }},
 	{"scale, dst = x", 1, 1, func(kern *kernels, b [][]float32, s []float32) { kern.table.scale(b[0], s[0], b[0]) }},
@@ -30,8 +33,10 @@ var elementwiseCases = []elementwiseCase{
 	{"normalise, dst = x", 1, 2, func(kern *kernels, b [][]float32, s []float32) {
 		kern.table.normalise(b[0], b[0], double(s[0]), double(s[1]))
 	}},
-	{"reluBackward, y = x", 2, 0, func(kern *kernels, b [][]float32, s []float32) { kern.table.reluBackward(b[0], b[1], b[1]) }},
-	{"reluBackward, all one", 1, 0, func(kern *kernels, b [][]float32, s []float32) { kern.table.reluBackward(b[0], b[0], b[0]) }},
+	{"reluBackward, y = x", 2, 0,
+		func(kern *kernels, b [][]float32, s []float32) { kern.table.reluBackward(b[0], b[1], b[1]) }},
+	{"reluBackward, all one", 1, 0,
+		func(kern *kernels, b [][]float32, s []float32) { kern.table.reluBackward(b[0], b[0], b[0]) }},
 	{"reluBackward", 3, 0, func(kern *kernels, b [][]float32,
 		s []float32) {
 		kern.table.reluBackward(b[0], b[1], b[2])

@@ -28,7 +28,7 @@ var (
 	composed = map[string]bool{"missing": true, "panel": true, "narrow": true, "panelAt": true,
 		"quadSmallD": true, "vjpSmallD": true, "quadTriangle": true, "quadSixteens": true, "mixtureLanes": true,
 		"moveLanes": true, "moveRows": true, "gradient": true, "gradRows": true, "gradDeltas": true, "mixture": true,
-		"responsibilityBackward": true, "subRows": true, "normalise": true, "normBackward": true,
+		"responsibilityBackward": true, "subRows": true, "axpyProducts": true, "normalise": true, "normBackward": true,
 		"dotRows": true, "sqdistRows": true, "quadRows": true, "squares": true, "addRows": true, "read": true,
 		"write": true, "triad": true, "fmaPeak": true}
 )
