@@ -245,7 +245,7 @@ func TestCatches(t *testing.T) {
 		"out of bound": {"bound", func(_ *memory, out engine.Matrix) func(*engine.Engine) {
 			return func(*engine.Engine) { out.Data[2] = 1.5 }
 		}},
-		"NaN": {"bound", func(_ *memory, out engine.Matrix) func(*engine.Engine) {
+		"NaN": {"element 2: NaN instead of 1", func(_ *memory, out engine.Matrix) func(*engine.Engine) {
 			return func(*engine.Engine) { out.Data[2] = float32(math.NaN()) }
 		}},
 		"write to padding": {"wrote outside", func(m *memory, out engine.Matrix) func(*engine.Engine) {
@@ -290,6 +290,20 @@ func TestCatches(t *testing.T) {
 		tr := trial{want: []float64{math.Inf(1)}, bound: []float64{bound}}
 		if row.judge([]float32{math.MaxFloat32}, tr) == nil || row.MaxErrorRatio != worstRatio {
 			t.Errorf("the largest number counts as infinity with bound %v: %+v", bound, row)
+		}
+	}
+	for want, tr := range map[string]trial{
+		"element 3: 3 instead of NaN":                              {bound: []float64{0, 0, 0, -4}},
+		"row 1, column 1 of 2 x 2: 3 instead of NaN":               {bound: []float64{0, 0, 0, math.NaN()}, cols: 2},
+		"row 1, column 0 of 2 x 2: 3 differs from 1 by 2, bound 0": {bound: []float64{0, 0, 0, 0}, cols: 2},
+	} {
+		tr.want = []float64{3, 3, 3, math.NaN()}
+		if strings.Contains(want, "differs") {
+			tr.want[2] = 1
+		}
+		var row Row
+		if err := row.judge([]float32{3, 3, 3, 3}, tr); err == nil || err.Error() != want {
+			t.Errorf("error %v, want %q", err, want)
 		}
 	}
 	var row Row

@@ -359,7 +359,7 @@ func (j *judge) read(p *problem, x operand, offset int) (o Outcome, err error) {
 		return o, nil
 	}
 	var row Row
-	tr := trial{want: p.want, bound: p.bound}
+	tr := p.trial()
 	if err := row.judge(got, tr); err != nil {
 		o.Kind, o.Reason = kindOf(got, tr), err.Error()
 	}

@@ -148,7 +148,8 @@ func (f *Function) Try(c Case, repeats bool) (o Outcome) {
 	if f.Started != nil {
 		f.Started(p.locate())
 	}
-	tr := trial{want: p.want, bound: p.bound, run: func(*engine.Engine) { p.call(matrices) }}
+	tr := p.trial()
+	tr.run = func(*engine.Engine) { p.call(matrices) }
 	got, err := m.try(tr, nil, ascent.DenseRoute)
 	row := Row{hash: sha256.New()}
 	row.add(got)
@@ -174,7 +175,7 @@ func (f *Function) Try(c Case, repeats bool) (o Outcome) {
 	if err != nil {
 		return o
 	}
-	o.Repeats = map[string]string{overCalls: difference(got, again)}
+	o.Repeats = map[string]string{overCalls: tr.difference(got, again)}
 	if d := o.Repeats[overCalls]; d != "" && o.Kind == "" {
 		o.Kind, o.Reason = KindCalls, "two equal calls: "+d
 	}
@@ -221,13 +222,15 @@ func kindOf(got []float32, tr trial) string {
 	return KindError
 }
 
-// difference describes the first difference of two results; "" if they have the same bits.
-func difference(a, b []float32) string {
-	i := differs(a, b)
-	if i < 0 {
-		return ""
+// trial has what is expected of the output.
+func (p *problem) trial() trial {
+	tr := trial{want: p.want, bound: p.bound}
+	for _, x := range p.operands {
+		if x.output {
+			tr.cols = x.Cols
+		}
 	}
-	return fmt.Sprintf("element %d: %v and %v", i, a[i], b[i])
+	return tr
 }
 
 // locate returns where the operands are.
@@ -260,13 +263,14 @@ func (p *problem) place(m *memory, t *trespassError) string {
 // repeat calls the function with operands at other alignments, with the rows in reverse order, and with
 // one row at a time, and records the first result that differs from got. The error is a panic.
 func (p *problem) repeat(m *memory, got []float32, found map[string]string) error {
+	tr := p.trial()
 	found[overAlignment] = ""
 	for _, offset := range []int{0, 1, 4, 8} { // 64-byte, 4-byte, 16-byte and 32-byte boundaries
 		x, out := p.clone(offset)
 		if err := caught(func() { p.call(x) }); err != nil {
 			return fmt.Errorf("operands %d bytes behind a 64-byte boundary: %w", 4*offset, err)
 		}
-		if d := difference(got, elements(out)); d != "" {
+		if d := tr.difference(got, elements(out)); d != "" {
 			found[overAlignment] = fmt.Sprintf("%d bytes behind a 64-byte boundary, %s", 4*offset, d)
 			break
 		}
@@ -278,12 +282,12 @@ func (p *problem) repeat(m *memory, got []float32, found map[string]string) erro
 			return fmt.Errorf("rows in reverse order: %w", err)
 		}
 		flip(out)
-		found[overOrder] = difference(got, elements(out))
+		found[overOrder] = tr.difference(got, elements(out))
 		alone, err := p.rowByRow(m, rows)
 		if err != nil {
 			return err
 		}
-		found[overBatch] = difference(got, alone)
+		found[overBatch] = tr.difference(got, alone)
 	}
 	return nil
 }

@@ -277,24 +277,27 @@ func (row *Row) judge(got []float32, tr trial) (failure error) {
 	if len(got) != len(tr.want) || len(got) != len(tr.bound) {
 		return fmt.Errorf("%d results, %d expected with %d bounds", len(got), len(tr.want), len(tr.bound))
 	}
-	fail := func(format string, args ...any) {
-		if failure == nil {
-			failure = fmt.Errorf(format, args...)
-		}
-	}
 	for i, g := range got {
 		w, b := tr.want[i], tr.bound[i]
+		fail := func(how string, args ...any) {
+			if g-g != 0 || w-w != 0 { // the distance from NaN or an infinity says nothing
+				how, args = "%v instead of %v", []any{g, w}
+			}
+			if failure == nil {
+				failure = fmt.Errorf("%s: "+how, append([]any{tr.place(i)}, args...)...)
+			}
+		}
 		ulps := reference.ULPs(g, w)
 		if ulps > 0 && math.IsInf(w, 0) { // the largest number is within an infinite bound, and one ULP away
 			row.MaxULP, row.MaxErrorRatio = max(row.MaxULP, ulps), worstRatio
-			fail("element %d: %v instead of %v", i, g, w)
+			fail("%v instead of %v", g, w)
 			continue
 		}
 		if b < 0 {
 			row.MaxULP = max(row.MaxULP, ulps)
 			row.MaxErrorRatio = max(row.MaxErrorRatio, float64(ulps)/-b)
 			if float64(ulps) > -b {
-				fail("element %d: %v is %d ULPs from %v, at most %g allowed", i, g, ulps, w, -b)
+				fail("%v is %d ULPs from %v, at most %g allowed", g, ulps, w, -b)
 			}
 			continue
 		}
@@ -303,7 +306,7 @@ func (row *Row) judge(got []float32, tr trial) (failure error) {
 			e = 0 // equal to the rounded reference, also for NaN and infinities, whose bound is NaN
 		}
 		if ulps > 0 && !(e <= b) {
-			fail("element %d: %v differs from %v by %.3g, bound %.3g", i, g, w, e, b)
+			fail("%v differs from %v by %.3g, bound %.3g", g, w, e, b)
 		}
 		if b <= conditioned*ulp(w) {
 			row.MaxULP = max(row.MaxULP, ulps)

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"math"
 
 	"dpnbench/engine"
@@ -18,6 +19,9 @@ type trial struct {
 	// error of -bound units in the last place (ULPs). If they are empty, only the bits are
 	// compared.
 	want, bound []float64
+
+	// cols is the number of columns of a function's output, of which want has row after row.
+	cols int
 
 	// ascends says that run makes an ascent of some rows, which must take the route of the run.
 	ascends bool
@@ -38,6 +42,23 @@ func (tr *trial) expectOne(v, bound float64) {
 // expectExactly appends values with bound 0.
 func (tr *trial) expectExactly(values ...float64) {
 	tr.want, tr.bound = append(tr.want, values...), append(tr.bound, make([]float64, len(values))...)
+}
+
+// place names result i.
+func (tr *trial) place(i int) string {
+	if tr.cols > 1 {
+		return fmt.Sprintf("row %d, column %d of %d x %d", i/tr.cols, i%tr.cols, len(tr.want)/tr.cols, tr.cols)
+	}
+	return fmt.Sprintf("element %d", i)
+}
+
+// difference describes the first difference of two results; "" if they have the same bits.
+func (tr *trial) difference(a, b []float32) string {
+	i := differs(a, b)
+	if i < 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s: %v and %v", tr.place(i), a[i], b[i])
 }
 
 // values returns the expected values so far.
