@@ -67,8 +67,8 @@ type fileKernel struct {
 // fileKernels are by the names of --kernel. Their functions are never called.
 var fileKernels = []fileKernel{
 	{"C = A B", func() *Function { return MatMul("", nil) }},
-	{"C = alpha op(A) op(B) + beta C; in the case alpha and beta are in quarters, ta and tb 1 for a transpose, " +
-		"order 1 for column-major", func() *Function { return Gemm("", true, nil) }},
+	{"C = alpha A B + beta C; in the case alpha and beta are in quarters; ta, tb (1: A, B lie transposed) and order " +
+		"(1: column-major) are in shapes and strides already", func() *Function { return Gemm("", true, nil) }},
 	{"result = sum of x[i] y[i]", func() *Function { return Dot("", nil) }},
 	{"y = exp(x)", func() *Function { return Exp("", nil) }},
 	{"y = log(x)", func() *Function { return Log("", nil) }},

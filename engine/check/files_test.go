@@ -182,6 +182,42 @@ func TestFileKernels(t *testing.T) {
 	}
 }
 
+// TestFilesGemm multiplies operands of all layouts as the manifest describes them: transposes are in their strides.
+func TestFilesGemm(t *testing.T) {
+	oneGoroutine(t)
+	f := dumped(t, "sgemm")
+	if !strings.HasPrefix(f.Computes, "C = alpha A B + beta C;") {
+		t.Errorf("computes %q", f.Computes)
+	}
+	next := 0
+	f.run(func(at [][]float32, o []ManifestOperand) {
+		c, err := ForFiles("sgemm").ParseCase(f.Cases[next].Case)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next++
+		alpha, beta, a, b := float32(c.get("alpha"))/4, float32(c.get("beta"))/4, o[0].Strides, o[1].Strides
+		for i := range o[2].Shape[0] {
+			for j := range o[2].Shape[1] {
+				var s float32
+				for k := range o[0].Shape[1] {
+					if alpha != 0 {
+						s += alpha * at[0][i*a[0]+k*a[1]] * at[1][k*b[0]+j*b[1]]
+					}
+				}
+				if y := &at[2][i*o[2].Strides[0]+j*o[2].Strides[1]]; beta == 0 {
+					*y = s
+				} else {
+					*y = s + beta**y
+				}
+			}
+		}
+	})
+	if r := f.judge(); r.Failed > 0 {
+		t.Errorf("%d of %d failed: %+v", r.Failed, r.Cases, r.Functions[0].Findings)
+	}
+}
+
 // TestBadFiles checks the messages on files that cannot be judged.
 func TestBadFiles(t *testing.T) {
 	f := dumped(t, "exp")
