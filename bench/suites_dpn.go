@@ -203,7 +203,11 @@ func trainBenchmark(x Extent, name string, c dpn.Config, route ascent.Route) ben
 					u := updateOf(m.Config, m.Extractor(), m.Shape.Len(), m.Dim())
 					u.ascent = m.Potential().Work().Totals() // of the update
 					w.route, w.flop = u.ascent.Route, u.products()
-					return checkUpdate(m, e, data.Train.Slice(0, c.Batch), loss)
+					said, err := checkUpdate(m, e, data.Train.Slice(0, c.Batch), loss)
+					if err == nil {
+						err = w.op() // the check has computed P_i, which the update that follows it need not
+					}
+					return said, err
 				}
 				w.profile = func(onPhase func(string)) {
 					p := &dpn.Profile{OnPhase: onPhase}

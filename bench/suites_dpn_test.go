@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"slices"
 	"testing"
 
 	"dpnbench/dpn"
@@ -52,6 +53,36 @@ func TestBegun(t *testing.T) {
 		if other := begin(c, engine.WithTier(engine.Generic),
 			engine.WithThreads(1)); other.WeightsSHA256() != m.WeightsSHA256() {
 			t.Errorf("%s: the network differs between engines", name)
+		}
+	}
+}
+
+// TestUpdateAfterCheck checks that the first update that is timed computes P_i: the check of the row has, of the same
+// parameters.
+func TestUpdateAfterCheck(t *testing.T) {
+	g := trainSuite()[slices.IndexFunc(trainSuite(), func(g benchmark) bool { return g.name == "compact" })]
+	setup, err := g.setup()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := setup(newEngine(t, engine.WithThreads(1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.op(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.check(); err != nil {
+		t.Fatal(err)
+	}
+	w.profile(nil)
+	defer w.close()
+	if err := w.op(); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range w.phases() {
+		if p.Phase == dpn.PhasePrecisions.String() && p.Seconds < p.Flop/2e12 { // no processor computes them as fast
+			t.Errorf("P_i of the first update after the check took %v s", p.Seconds)
 		}
 	}
 }

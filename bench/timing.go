@@ -15,9 +15,6 @@ func (r *runner) prepare(ctx context.Context, w *instance, setup setupFunc, pass
 	if w.fixture, err = setup(w.s.e); err != nil {
 		return err
 	}
-	if r.settings.Phases && w.fixture.profile != nil {
-		w.fixture.profile(nil)
-	}
 	began := sysinfo.Now()
 	if err := w.fixture.op(); err != nil {
 		return err
@@ -31,6 +28,9 @@ func (r *runner) prepare(ctx context.Context, w *instance, setup setupFunc, pass
 		if w.fixture.route != ascent.AutoRoute {
 			w.route = w.fixture.route.String()
 		}
+	}
+	if r.settings.Phases && w.fixture.profile != nil {
+		w.fixture.profile(nil)
 	}
 	w.flop, w.bytes = max(w.flop, w.fixture.flop), max(w.bytes, w.fixture.bytes)
 	return r.warm(ctx, w, took)
