@@ -62,6 +62,11 @@ func Start() (*World, error) {
 	if level < C.MPI_THREAD_SERIALIZED {
 		return nil, fmt.Errorf("%s does not allow calls from several threads (MPI_THREAD_SERIALIZED)", Library())
 	}
+	// Each process that a launcher of another library has started is alone, and would do all the work.
+	if started := number(sizeVariables); size == 1 && started > 1 {
+		return nil, fmt.Errorf("%d processes were started, but not as ranks of %s; expected the mpirun of this "+
+			"library, or the --mpi of srun that it knows (srun --mpi=list)", started, Library())
+	}
 	p := &endpoint{rank: int(rank), size: int(size), nodeSize: int(nodeSize)}
 	mine := self()
 	p.all = make([]identity, size)

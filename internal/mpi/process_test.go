@@ -156,6 +156,20 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
+// TestOtherLauncher starts a process as the mpirun of another library does: it is no rank.
+func TestOtherLauncher(t *testing.T) {
+	variables := []string{"OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=2"}
+	if strings.HasPrefix(Library(), "Open MPI") {
+		variables = []string{"PMI_RANK=0", "PMI_SIZE=2"}
+	}
+	c := testprocess.New(t, "NONE", append(variables, taskVariable+"=suite")...)
+	out, err := c.CombinedOutput()
+	if want := "FAILED 2 processes were started, but not as ranks of " + Library(); err == nil ||
+		!strings.HasPrefix(string(out), want) {
+		t.Errorf("%v: %s, want %q", err, out, want)
+	}
+}
+
 // TestFailures checks what the other ranks hear of one that fails, is killed, is slow, or is stopped.
 func TestFailures(t *testing.T) {
 	for task, want := range map[string]string{
