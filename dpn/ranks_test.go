@@ -167,9 +167,14 @@ func TestRanksFail(t *testing.T) {
 				o.OnUpdate = func(int, int, float64) { m.head.Weight.Data[0] = 1e38 }
 			}
 		}},
-		"rank 2 has other settings or other samples": {3, func(rank int, m *Model, _ *FitOptions) {
+		"rank 2 has other settings than rank 0": {3, func(rank int, m *Model, _ *FitOptions) {
 			if rank == 2 {
 				m.Config.LR *= 2
+			}
+		}},
+		"rank 1 has other samples than rank 0": {3, func(rank int, m *Model, _ *FitOptions) {
+			if rank == 1 {
+				m.Norm.Mean = []float32{0.5}
 			}
 		}},
 		"epoch 0, update 0: tensor classifier.weight of rank 1 differs from that of rank 0": {2,

@@ -212,14 +212,18 @@ func (f *fitting) resume(ctx context.Context, perEpoch, all int) (resumed bool, 
 	if t.rank == 0 {
 		_, err = f.resumeFolder(perEpoch, all)
 	}
-	text := fmt.Sprint(f.m.Config.TOML(), f.m.fingerprint(f.train, f.val), f.opt.Resume)
-	words, err := f.tell(ctx, err, appendHash(nil, []byte(text))...)
+	settings := fmt.Sprint(f.m.Config.TOML(), f.opt.Resume)
+	hashes := appendHash(appendHash(nil, []byte(settings)), []byte(f.m.fingerprint(f.train, f.val)))
+	words, err := f.tell(ctx, err, hashes...)
 	if err != nil {
 		return false, err
 	}
 	for r, theirs := range words {
-		if !slices.Equal(theirs, words[0]) {
-			return false, fmt.Errorf("rank %d has other settings or other samples than rank 0", r)
+		switch {
+		case !slices.Equal(theirs[:hashWords], words[0][:hashWords]):
+			return false, fmt.Errorf("rank %d has other settings than rank 0", r)
+		case !slices.Equal(theirs, words[0]):
+			return false, fmt.Errorf("rank %d has other samples than rank 0", r)
 		}
 	}
 	if !f.opt.Resume {
