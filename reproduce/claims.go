@@ -1,9 +1,11 @@
 package reproduce
 
 import (
+	"fmt"
 	"slices"
 
 	"dpnbench/dpn/separation"
+	"dpnbench/internal/format"
 )
 
 // Verdicts on a claim.
@@ -41,6 +43,9 @@ type Results struct {
 	// nothing else, so on other images no claim is judged, but those about the law on Fashion-MNIST.
 	MNIST bool `json:"mnist"`
 
+	// Epochs is the length of every training if it is not that of the protocols: then no claim is judged.
+	Epochs int `json:"-"`
+
 	Table1  *Table1    `json:"table1,omitempty"`
 	Law     *LawResult `json:"law,omitempty"`
 	Trained *Trained   `json:"trained,omitempty"`
@@ -70,8 +75,8 @@ var statements = slices.Concat(table1Statements, separationStatements, lawStatem
 	fieldStatements, learningStatements, posterStatements, costStatements, otherStatements)
 
 // Claims returns every claim of the documents with its verdict. The verdict is "untested", with
-// the reason, if the experiment has not run or ran on data other than MNIST. Results of robust add
-// its comparisons.
+// the reason, if the experiment has not run, ran on data other than MNIST, or trained for other numbers of
+// epochs than its protocol says. Results of robust add its comparisons.
 func Claims(r Results) []Claim {
 	var out []Claim
 	list := statements
@@ -81,8 +86,13 @@ func Claims(r Results) []Claim {
 	for _, s := range list {
 		j := s.judge(r)
 		argued := s.judge(Results{}).verdict != "" // without an experiment
-		if (j.verdict != "" || j.measured != "") && !argued && !j.own && !r.MNIST {
+		measured := (j.verdict != "" || j.measured != "") && !argued
+		switch {
+		case measured && !j.own && !r.MNIST:
 			j.verdict, j.why = Untested, "The data were not MNIST (70,000 images), which the documents used."
+		case measured && r.Epochs > 0:
+			j.verdict = Untested
+			j.why = fmt.Sprintf("Trainings had %s (--epochs), unlike the protocol's.", format.Count(r.Epochs, "epoch"))
 		}
 		if j.verdict == "" {
 			j.verdict = Untested
@@ -90,9 +100,9 @@ func Claims(r Results) []Claim {
 		if j.why == "" {
 			j.why = "The experiment that measures it was not part of this run."
 		}
-		published, measured := values(s.id, j.numbers)
+		published, found := values(s.id, j.numbers)
 		out = append(out, Claim{s.id, s.source, s.text, s.protocol, s.published, j.measured, j.ci, j.verdict, j.why,
-			published, measured})
+			published, found})
 	}
 	return out
 }

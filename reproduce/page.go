@@ -109,7 +109,10 @@ func summary(r Results, claims []Claim) []string {
 	}
 	out := []string{sentences.Say("verdicts", "claims", len(claims), "counts", counts, "untested", count[Untested])}
 	if !r.MNIST {
-		out = append(out, sentences.Say("not MNIST", "law", r.Law != nil && r.Law.Known))
+		out = append(out, sentences.Say("not MNIST", "law", r.Law != nil && r.Law.Known && r.Epochs == 0))
+	}
+	if r.Epochs > 0 {
+		out = append(out, sentences.Say("other epochs", "epochs", r.Epochs))
 	}
 	if t := r.Table1; t != nil && len(t.Whole) > 0 {
 		few, all := t.Few[0].Analysis.Layers[layerInput], t.Whole[0].Analysis.Layers[layerInput]

@@ -249,6 +249,23 @@ func TestUntestedClaims(t *testing.T) {
 	}
 }
 
+// TestOtherEpochs checks that nothing is judged by trainings of other lengths than the protocols say.
+func TestOtherEpochs(t *testing.T) {
+	r := results(false)
+	r.Epochs = 2
+	for _, c := range Claims(r) {
+		if argued(c) {
+			continue
+		}
+		if c.Verdict != Untested || c.Measured != "" && !strings.Contains(c.Why, "2 epochs (--epochs)") {
+			t.Errorf("%s: %s, %s", c.ID, c.Verdict, c.Why)
+		}
+	}
+	if text := strings.Join(Page(r, nil).Summary, "\n"); !strings.Contains(text, "2 epochs (--epochs)") {
+		t.Errorf("the summary says nothing of the epochs: %s", text)
+	}
+}
+
 // argued reports whether a claim is judged without an experiment.
 func argued(c Claim) bool {
 	return c.Verdict == NotTestable || slices.Contains([]string{"low-dimension", "definite", "detach-memory"}, c.ID)
