@@ -64,7 +64,8 @@ func (s Series) look() (draw.LineStyle, draw.GlyphStyle) {
 		return draw.LineStyle{Color: grey, Width: 0.8, Dashes: []vg.Length{2, 2}}, draw.GlyphStyle{}
 	}
 	c := seriesColour(s)
-	line := draw.LineStyle{Color: c, Width: 1.5, Dashes: seriesDashes[s.Dash%len(seriesDashes)]}
+	n := len(seriesDashes) // the second n in another order, since colours n apart are alike
+	line := draw.LineStyle{Color: c, Width: 1.5, Dashes: seriesDashes[(s.Dash+s.Dash/n*2)%n]}
 	glyph := classGlyph(s.Colour, 2.8) // for its shape
 	glyph.Color = c
 	return line, glyph

@@ -3,6 +3,7 @@ package plot
 import (
 	"image/color"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -43,6 +44,11 @@ func TestLikeColours(t *testing.T) {
 				same := classGlyph(i, 1).Shape == classGlyph(j, 1).Shape
 				if least < 0.04 || least < 0.09 && same {
 					t.Errorf("%s: %d and %d differ by %.3f, same shape: %v", name, j, i, least, same)
+				}
+				a, _ := Series{Colour: i, Dash: i}.look() // curves have no marks; those of the scores are eight
+				b, _ := Series{Colour: j, Dash: j}.look()
+				if i < 8 && least < 0.09 && slices.Equal(a.Dashes, b.Dashes) {
+					t.Errorf("%s: curves %d and %d differ by %.3f, and have the same dashes", name, j, i, least)
 				}
 			}
 		}
