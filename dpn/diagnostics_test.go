@@ -540,7 +540,7 @@ func TestPooledWarning(t *testing.T) {
 		}
 	}
 	one := InitResult{Small: []potential.SmallCluster{{Component: 3, Rows: 1}}}
-	if text := one.warnings(c)[0].Text; !strings.Contains(text, "components 3 (1 sample) vary") {
+	if text := one.warnings(c)[0].Text; !strings.Contains(text, "of rank (component 3 with 1 sample): they get") {
 		t.Error(text)
 	}
 	if len(r.Init.Small) == 0 || !slices.Contains(kinds, "pooled") || !slices.Contains(kinds, "classes") {

@@ -180,14 +180,14 @@ func (r *InitResult) warnings(c Config) []Warning {
 	const most = 5
 	var list []string
 	for _, s := range r.Small[:min(len(r.Small), most)] {
-		list = append(list, fmt.Sprintf("%d (%s)", s.Component, format.Count(s.Rows, "sample")))
+		list = append(list, fmt.Sprintf("%d with %s", s.Component, format.Count(s.Rows, "sample")))
 	}
 	if more := len(r.Small) - most; more > 0 {
 		list = append(list, fmt.Sprintf("and %d more", more))
 	}
-	return []Warning{{Kind: "pooled", Text: fmt.Sprintf("the clusters of components %s vary in fewer than the %d "+
-		"directions of rank: these components are flat along those of the pooled covariance of all clusters; "+
-		"try fewer components or a lower rank", strings.Join(list, ", "), c.Rank)}}
+	return []Warning{{Kind: "pooled", Text: fmt.Sprintf("some clusters vary in fewer than the %d directions of rank "+
+		"(component %s): they get those of the pooled covariance of all clusters; "+
+		"try fewer components or a lower rank", c.Rank, strings.Join(list, ", "))}}
 }
 
 // begin diagnoses the model that training begins with, and begins the first epoch.
