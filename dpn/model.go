@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sort"
+	"sync"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn/internal/stream"
@@ -26,6 +27,9 @@ const (
 // Model is a Denoising Potential Network: samples, preprocessed and normalised, go through the feature
 // extractor, then uphill on the potential for Config.Steps steps, then through a linear
 // classifier.
+//
+// Methods that evaluate samples or features may be called by several goroutines, which take turns, best with one
+// engine. None may be called while Fit, a Trainer or the caller changes the model.
 type Model struct {
 	Config       Config
 	Shape        dataset.Shape         // of a sample
@@ -47,6 +51,7 @@ type Model struct {
 	// measured (see MeasureUnknown).
 	UnknownBelow *float32
 
+	turn      *sync.Mutex // of those who evaluate: layers and potential keep memory
 	extractor layer.Stack // pixels to features; empty: the pixels are the features
 	potential *potential.Potential
 	head      *layer.Linear
@@ -107,6 +112,7 @@ func (m *Model) build() (err error) {
 	if err := m.Config.checkRank(m.Config.Dim); err != nil {
 		return err
 	}
+	m.turn = new(sync.Mutex)
 	m.potential = potential.New(m.Config.potential(), m.Config.Dim)
 	m.SetNorm(m.Norm)
 	m.head = layer.NewLinear("classifier", m.Config.Dim, len(m.Classes))

@@ -80,6 +80,8 @@ func (m *Model) Denoised(ctx context.Context, e *engine.Engine, s *dataset.Set) 
 // that are evaluated together. Training with the gradient "detached" evaluates, too: once for all
 // epochs.
 func (m *Model) Explain(e *engine.Engine, s *dataset.Set, training bool) string {
+	m.turn.Lock()
+	defer m.turn.Unlock()
 	c := m.Config
 	images := s.Len()
 	if train, _, err := m.split(s); training && err == nil {
@@ -117,6 +119,8 @@ func (m *Model) explain(e *engine.Engine, rows int, once string) string {
 // where x is not, and where the weights are too large: see CheckOutput.
 func (m *Model) Logits(e *engine.Engine, x engine.Matrix) engine.Matrix {
 	y := engine.NewMatrix(x.Rows, len(m.Classes))
+	m.turn.Lock()
+	defer m.turn.Unlock()
 	m.head.Forward(e, y, x, layer.Evaluation)
 	return y
 }
@@ -172,13 +176,9 @@ func (m *Model) blocks(ctx context.Context, e *engine.Engine, in Input, images i
 			at[b] = int32(images.first + lo + b)
 		}
 		in(e, xb, at[:xb.Rows])
-		for a := 0; a < hi-lo; a += extractRows {
-			b := min(a+extractRows, hi-lo)
-			f := m.extractor.Forward(e, &tape, xb.SliceRows(a, b), layer.Evaluation)
-			copy(yb.SliceRows(a, b).Data, f.Data)
-		}
+		m.extract(e, &tape, yb, xb)
 		if steps > 0 { // what is known of the last ascent stays
-			if err := m.potential.AscendUntil(ctx, e, yb, steps); err != nil {
+			if err := m.ascend(ctx, e, yb, steps); err != nil {
 				return out, err
 			}
 		}
@@ -187,6 +187,24 @@ func (m *Model) blocks(ctx context.Context, e *engine.Engine, in Input, images i
 		}
 	}
 	return out, nil
+}
+
+// extract sets y to the features of the samples x as the network takes them in.
+func (m *Model) extract(e *engine.Engine, tape *layer.Tape, y, x engine.Matrix) {
+	m.turn.Lock()
+	defer m.turn.Unlock()
+	for lo := 0; lo < x.Rows; lo += extractRows {
+		hi := min(lo+extractRows, x.Rows)
+		f := m.extractor.Forward(e, tape, x.SliceRows(lo, hi), layer.Evaluation)
+		copy(y.SliceRows(lo, hi).Data, f.Data)
+	}
+}
+
+// ascend moves the features x uphill.
+func (m *Model) ascend(ctx context.Context, e *engine.Engine, x engine.Matrix, steps int) error {
+	m.turn.Lock()
+	defer m.turn.Unlock()
+	return m.potential.AscendUntil(ctx, e, x, steps)
 }
 
 // Predictions are what a model makes of samples, or of features.
@@ -254,7 +272,7 @@ func (m *Model) predict(ctx context.Context, e *engine.Engine, x engine.Matrix, 
 	if err != nil {
 		return err
 	}
-	if err := m.potential.AscendUntil(ctx, e, x, m.Config.Steps); err != nil {
+	if err := m.ascend(ctx, e, x, m.Config.Steps); err != nil {
 		return err
 	}
 	logits, at := m.Logits(e, x), make([]int32, x.Rows)
@@ -278,6 +296,8 @@ func (m *Model) potentials(e *engine.Engine, x engine.Matrix, first int, of stri
 		return nil, err
 	}
 	phi := make([]float32, x.Rows)
+	m.turn.Lock()
+	defer m.turn.Unlock()
 	m.potential.Evaluate(e, x, phi, engine.Matrix{})
 	return phi, m.CheckOutput(engine.View(phi, len(phi), 1), "potential", of, first)
 }

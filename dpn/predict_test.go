@@ -3,7 +3,9 @@ package dpn
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"dpnbench/dataset"
@@ -201,5 +203,40 @@ func TestNoSet(t *testing.T) {
 	}
 	if r, err := m.FinalScores(ctx, e, nil, nil); err != nil || r.Validation != nil || r.Test != nil {
 		t.Errorf("final scores without samples: %+v, %v", r, err)
+	}
+}
+
+// TestTurns has several goroutines predict by a model that nobody has used yet, on one engine and on another one.
+func TestTurns(t *testing.T) {
+	d, engines := digits(t, 40, 0), []*engine.Engine{newEngine(t), newEngine(t, engine.WithTier(engine.Generic))}
+	for _, preset := range []string{"clean", "raw"} {
+		c, err := Preset(preset)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Init, c.Components, c.Steps = InitKMeans, 3, 2
+		started := func() *Model {
+			m := newModel(t, c, d)
+			if _, err := m.Init(t.Context(), engines[0], d.Train); err != nil {
+				t.Fatal(err)
+			}
+			return m
+		}
+		m := started()
+		want, err := started().Predictions(t.Context(), engines[0], d.Train)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for _, e := range []*engine.Engine{engines[0], engines[0], engines[1], engines[0], engines[1]} {
+			all.Go(func() {
+				got, err := m.Predictions(t.Context(), e, d.Train)
+				if err != nil || !slices.Equal(got.Phi, want.Phi) ||
+					!slices.Equal(got.Probabilities.Data, want.Probabilities.Data) {
+					t.Errorf("%s, %v: other predictions than alone, %v", preset, e.Tier(), err)
+				}
+			})
+		}
+		all.Wait()
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"dpnbench/engine/num"
 )
 
-// Network maps rows to logits by a list of layers.
+// Network maps rows to logits by a list of layers, which make one pass at a time: no two goroutines may use it at once.
 type Network struct {
 	In, Classes int
 

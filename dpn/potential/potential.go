@@ -51,6 +51,8 @@ type Settings struct {
 //
 // alpha stays positive because training moves an unconstrained number, alpha =
 // softplus(alphaRaw) = log(1 + e^alphaRaw).
+//
+// A Potential keeps memory, which all methods with an engine use: call one at a time.
 type Potential struct {
 	K, D     int
 	settings Settings
