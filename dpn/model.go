@@ -163,12 +163,24 @@ func (m *Model) CheckSet(s *dataset.Set) error {
 		return err
 	}
 	if s.Shape != m.Shape {
-		return fmt.Errorf("%s of %v, the model expects %v", s.Samples(), s.Shape, m.Shape)
+		return m.errShape(s)
 	}
-	for i, y := range s.Labels {
-		if int(y) >= len(m.Classes) {
-			return fmt.Errorf("label %d of sample %d, the model knows classes 0 to %d", y, i, len(m.Classes)-1)
+	for i := range s.Labels {
+		if err := m.checkLabel(s, i); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+func (m *Model) errShape(s *dataset.Set) error {
+	return fmt.Errorf("%s of %v, the model expects %v", s.Samples(), s.Shape, m.Shape)
+}
+
+// checkLabel returns an error if the model does not know the class of sample i.
+func (m *Model) checkLabel(s *dataset.Set, i int) error {
+	if y := s.Labels[i]; int(y) >= len(m.Classes) {
+		return fmt.Errorf("label %d of sample %d, the model knows classes 0 to %d", y, i, len(m.Classes)-1)
 	}
 	return nil
 }

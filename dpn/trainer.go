@@ -1,6 +1,7 @@
 package dpn
 
 import (
+	"fmt"
 	"math"
 
 	"dpnbench/dataset"
@@ -159,8 +160,8 @@ func (s *Trainer) prepare(comm mpi.Comm) (pieces int) {
 // returns a *NotFiniteError. With Config.Gradient "detached" only the classifier learns. With
 // Config.NoiseMax the first half of the samples gets noise.
 func (s *Trainer) Update(set *dataset.Set, at []int32, rate float64) (loss float64, err error) {
-	if set == nil {
-		return 0, set.Check()
+	if err := s.checkSamples(set, at); err != nil {
+		return 0, err
 	}
 	s.profile.begin()
 	if loss, err = s.gradients(whole(set, at)); err != nil {
@@ -171,6 +172,30 @@ func (s *Trainer) Update(set *dataset.Set, at []int32, rate float64) (loss float
 		return loss, &NotFiniteError{What: what}
 	}
 	return loss, s.update(rate, norm)
+}
+
+// checkSamples is CheckLabelled of the samples of an update only.
+func (s *Trainer) checkSamples(set *dataset.Set, at []int32) error {
+	m := s.m
+	switch {
+	case set == nil:
+		return set.Check()
+	case set.Shape != m.Shape:
+		return m.errShape(set)
+	case len(set.Labels) != set.Len():
+		return set.CheckLabelled()
+	case len(at) == 0 || len(at) > m.Config.Batch:
+		return fmt.Errorf("%d samples for an update, expected 1 to %d, the setting batch", len(at), m.Config.Batch)
+	}
+	for _, i := range at {
+		if i < 0 || int(i) >= set.Len() {
+			return fmt.Errorf("sample %d for an update, the set has %d", i, set.Len())
+		}
+		if err := m.checkLabel(set, int(i)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // rows are those that are computed together: images at[0], at[1], ... of set, a piece of a minibatch.

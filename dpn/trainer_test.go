@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"dpnbench/dataset"
@@ -200,5 +201,32 @@ func TestUpdate(t *testing.T) {
 	}
 	if m.WeightsSHA256() != before {
 		t.Error("the update changed weights")
+	}
+}
+
+// TestUpdateSamples checks that an update refuses samples that the model cannot learn from, and changes nothing.
+func TestUpdateSamples(t *testing.T) {
+	d, e := digits(t, 40, 10), newEngine(t)
+	m := newModel(t, tiny(), d)
+	before, s := m.WeightsSHA256(), NewTrainer(m, e)
+	unlabelled, strange := *d.Train, *d.Train
+	unlabelled.Labels, strange.Labels = nil, slices.Clone(d.Train.Labels)
+	strange.Labels[3] = 10
+	small := &dataset.Set{Shape: dataset.Grey(8, 8), Pixels: make([]byte, 64), Labels: []uint16{1}}
+	for want, f := range map[string]func() (float64, error){
+		"0 samples":   func() (float64, error) { return s.Update(d.Train, nil, 1) },
+		"33 samples":  func() (float64, error) { return s.Update(d.Train, make([]int32, 33), 1) },
+		"sample 40":   func() (float64, error) { return s.Update(d.Train, []int32{0, 40}, 1) },
+		"sample -1":   func() (float64, error) { return s.Update(d.Train, []int32{-1}, 1) },
+		"8 x 8":       func() (float64, error) { return s.Update(small, []int32{0}, 1) },
+		"no labels":   func() (float64, error) { return s.Update(&unlabelled, []int32{0}, 1) },
+		"of sample 3": func() (float64, error) { return s.Update(&strange, []int32{0, 3}, 1) },
+	} {
+		if _, err := f(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	if m.WeightsSHA256() != before {
+		t.Error("an update that was refused changed weights")
 	}
 }
