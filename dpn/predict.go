@@ -248,7 +248,7 @@ func (m *Model) PredictFeatures(ctx context.Context, e *engine.Engine, x engine.
 	}
 	r := m.newPredictions(x.Rows)
 	r.X = engine.NewMatrix(x.Rows, x.Cols)
-	copy(r.X.Data, x.Data)
+	engine.CopyMatrix(r.X, x)
 	if err := m.predict(ctx, e, r.X, r, 0, "row"); err != nil {
 		return nil, err
 	}

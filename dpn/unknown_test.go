@@ -61,6 +61,10 @@ func TestPredictions(t *testing.T) {
 	}
 	got, err = m.PredictFeatures(ctx, e, x)
 	same("features", got, err, all...)
+	wide := engine.NewMatrix(x.Rows, x.Cols+5).Slice(0, x.Rows, 2, x.Cols+2)
+	engine.CopyMatrix(wide, x)
+	got, err = m.PredictFeatures(ctx, e, wide)
+	same("features with gaps", got, err, all...)
 	slices.Reverse(all)
 	got, err = m.Predictions(ctx, e, d.Test.Pick(all))
 	same("reversed", got, err, all...)
