@@ -4,10 +4,14 @@
 //
 //	net := layer.Stack{layer.NewLinear("0", 2, 16), layer.NewReLU(16), layer.NewLinear("2", 16, 2)}
 //	net.Draw(num.NewRand(1, 0)) // the weights
+//	for _, p := range net.Params() {
+//		p.Prepare() // memory for gradient and moments
+//	}
 //	y := net.Forward(e, &tape, x, layer.Training)
 //	e.SoftmaxCrossEntropy(dy, losses, y, labels, 1.0/4) // dy = dL/dy
 //	net.Backward(e, &tape, engine.Matrix{}, dy)         // sets Param.Grad
 //	adam.Step(e, p, p.Data, 0.01, 1)                    // for each p of net.Params()
+//	adam.Next()                                         // after all of them: it counts the updates
 //
 // A [Layer] maps a matrix n x in to a matrix n x out, one row per image. [Linear], [Conv],
 // [ConvPool], [ReLU], [BatchNorm], [Dropout], [LayerNorm] and [Residual] are layers; [Noise] adds noise
