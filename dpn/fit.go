@@ -39,6 +39,7 @@ type FitOptions struct {
 	// Comm, unless nil, is one of several ranks that train the network together: all call Fit with the same model,
 	// images and settings, and end with the same weights, which do not depend on how many there are, at most
 	// Config.Shards. Rank 0 alone writes to Dir and calls the functions below. If the context of one ends, all stop.
+	// Only packages of this module can make one.
 	Comm mpi.Comm
 
 	OnEM      func(done, all int)               // after each iteration of EM (init em and em-classwise)

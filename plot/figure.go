@@ -50,7 +50,8 @@ func Save(path string, f Figure) error {
 	return files.Commit()
 }
 
-// Add adds f as path.png and path.svg to a batch of files, which appear when it is committed.
+// Add adds f as path.png and path.svg to a batch of files, which appear when it is committed. Only packages of this
+// module can make one; others call Save.
 func Add(files *output.Batch, path string, f Figure) error {
 	d, err := f.layout(fileWidth)
 	if err != nil {
