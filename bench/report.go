@@ -161,8 +161,8 @@ func parseReport(path string, b []byte) (*Report, error) {
 		Results *json.RawMessage `json:"results"`
 	}
 	err := json.Unmarshal(b, &head)
-	var other *json.UnmarshalTypeError
-	if errors.As(err, &other) && other.Field == "" || err == nil && (head.Format == nil || head.Results == nil) {
+	if other, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && other.Field == "" ||
+		err == nil && (head.Format == nil || head.Results == nil) {
 		return nil, fmt.Errorf("%s: no JSON of dpnbench bench: expected an object with the keys format and results",
 			path)
 	}

@@ -162,8 +162,7 @@ func (w *instance) id() string {
 
 // failed names the row in an error.
 func (w *instance) failed(err error) error {
-	var mismatch *ErrMismatch
-	if errors.As(err, &mismatch) {
+	if mismatch, ok := errors.AsType[*ErrMismatch](err); ok {
 		mismatch.Row = w.id()
 		return mismatch
 	}

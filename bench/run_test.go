@@ -340,8 +340,7 @@ func TestFailures(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := made(t, small(), working("before", func() error { return nil }), c.benchmark)
 			err := r.passes(context.Background(), nil)
-			var mismatch *ErrMismatch
-			if err == nil || errors.As(err, &mismatch) != c.mismatch ||
+			if err == nil || errors.As(err, new(*ErrMismatch)) != c.mismatch ||
 				!regexp.MustCompile("^"+c.says).MatchString(err.Error()) {
 				t.Fatalf("got %v", err)
 			}

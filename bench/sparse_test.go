@@ -106,8 +106,7 @@ func TestRoutesDiffer(t *testing.T) {
 		v := c.corrupt(on)
 		v[0] = math.Nextafter32(v[0], 9)
 		err := on.compareRoutes(&fixture{})
-		var mismatch *ErrMismatch
-		if c.name == "" && err != nil || c.name != "" && (!errors.As(err, &mismatch) ||
+		if mismatch, ok := errors.AsType[*ErrMismatch](err); c.name == "" && err != nil || c.name != "" && (!ok ||
 			!strings.HasPrefix(mismatch.Reason, c.name+" by both routes")) {
 			t.Errorf("%q: %v", c.name, err)
 		}

@@ -267,8 +267,7 @@ func TestDiagnosis(t *testing.T) {
 			_, err = m.Fit(context.Background(), e, d.Train,
 				FitOptions{Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})),
 					OnEpoch: func(h Epoch) { epochs = append(epochs, h) }})
-			var bad *NotFiniteError
-			if err != nil && (!errors.As(err, &bad) || c.kinds == nil) {
+			if err != nil && (!errors.As(err, new(*NotFiniteError)) || c.kinds == nil) {
 				t.Fatal(err)
 			}
 			for _, kind := range c.kinds {

@@ -93,9 +93,9 @@ func TestDivisionFails(t *testing.T) {
 			if rank == 1 {
 				err = broken
 			}
-			var other *mpi.RankError
 			got := call(context.Background(), by, err)
-			if rank == 1 && got != broken || rank != 1 && !(errors.As(got, &other) && other.Rank == 1) {
+			other, ok := errors.AsType[*mpi.RankError](got)
+			if rank == 1 && got != broken || rank != 1 && !(ok && other.Rank == 1) {
 				return fmt.Errorf("%s of rank %d: error %v", what, rank, got)
 			}
 			return nil

@@ -110,8 +110,7 @@ func (f *fitting) end(ctx context.Context, p *pass, err error) error {
 		}
 		return err
 	}
-	var bad *NotFiniteError
-	if errors.As(err, &bad) {
+	if errors.As(err, new(*NotFiniteError)) {
 		f.explain(ctx, p)
 	}
 	if f.Epochs > f.saved.epochs { // of the last moment

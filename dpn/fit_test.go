@@ -24,8 +24,7 @@ func TestRuinedWeights(t *testing.T) {
 		c.ValSize, c.Batch, c.Epochs, c.LR, c.PotentialLR, c.Clip, c.Warmup, c.Schedule = 0, 256, 1, lr, lr, 0, 0,
 			"constant"
 		_, err := newModel(t, c, d).Fit(context.Background(), newEngine(t), d.Train, FitOptions{Dir: dir})
-		var bad *NotFiniteError
-		if !errors.As(err, &bad) {
+		if !errors.As(err, new(*NotFiniteError)) {
 			t.Errorf("lr %g: error %v, want a *NotFiniteError", lr, err)
 		}
 		if list, _ := os.ReadDir(dir); len(list) != 0 {
@@ -53,7 +52,7 @@ func TestEndsEarly(t *testing.T) {
 		"context": {"", 2, 40, func(_ *Model, cancel func()) { cancel() },
 			func(err error) bool { return errors.Is(err, context.Canceled) }},
 		"not finite": {"", 3, 60, func(m *Model, _ func()) { corrupt(m) },
-			func(err error) bool { var bad *NotFiniteError; return errors.As(err, &bad) }},
+			func(err error) bool { return errors.As(err, new(*NotFiniteError)) }},
 	} {
 		m := newModel(t, tiny(), d)
 		ctx, cancel := context.WithCancel(context.Background())
@@ -212,8 +211,8 @@ func TestNotFinite(t *testing.T) {
 	dir := t.TempDir()
 	m := newModel(t, c, d)
 	_, err := m.Fit(context.Background(), newEngine(t), d.Train, FitOptions{Dir: dir})
-	var bad *NotFiniteError
-	if !errors.As(err, &bad) {
+	bad, ok := errors.AsType[*NotFiniteError](err)
+	if !ok {
 		t.Fatalf("error %v, want a NotFiniteError", err)
 	}
 	if bad.Update < 1 || bad.What == "" || !strings.Contains(err.Error(), "potential-lr") ||

@@ -102,8 +102,7 @@ func Load(path string) (*Model, error) {
 
 // fileError says in one line what went wrong with which file.
 func fileError(path string, err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		if errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("%s: no such file", path)
 		}

@@ -35,8 +35,7 @@ func (m *Model) CheckOutput(x engine.Matrix, what, of string, first int) error {
 
 // blame adds to a *OutputError which tensor is at fault, if one is not finite.
 func (m *Model) blame(err error) error {
-	var bad *OutputError
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*OutputError](err); ok {
 		bad.Tensor = layer.NotFiniteTensor(m.Params())
 	}
 	return err

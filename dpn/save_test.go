@@ -101,8 +101,8 @@ func TestLastSave(t *testing.T) {
 			}
 			return nil
 		}, true)
-		var unsaved *UnsavedError
-		if errors.As(err, &unsaved) != (failures == 2) || made != calls {
+		unsaved, ok := errors.AsType[*UnsavedError](err)
+		if ok != (failures == 2) || made != calls {
 			t.Errorf("%d failures: error %v after %d saves, want %d", failures, err, made, calls)
 		}
 		want := "failure 2: the last save failed: 2 epochs and 5 updates are not saved"
@@ -158,8 +158,7 @@ func (s *failing) run(name string, interrupted bool) {
 			at(done)
 		},
 		Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
-	var unsaved *UnsavedError
-	failed := errors.As(err, &unsaved)
+	unsaved, failed := errors.AsType[*UnsavedError](err)
 	switch {
 	case failed && !s.stands, s.stands && !failed && name == "folder": // the file may not be due
 		s.t.Errorf("error %v, while saves fail: %v", err, s.stands)

@@ -110,8 +110,7 @@ func TestUnwritableFigure(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := Save(filepath.Join(file, "figure"), Steps{D: layerD})
-	var pathError *fs.PathError
-	if !errors.As(err, &pathError) || !strings.Contains(err.Error(), file) {
+	if !errors.As(err, new(*fs.PathError)) || !strings.Contains(err.Error(), file) {
 		t.Errorf("a file in place of the folder: error is %v", err)
 	}
 	if string(read(t, file)) != "keep" {

@@ -86,9 +86,7 @@ func (c lawCell) run(ctx context.Context, e *engine.Engine, data *lawData, seed 
 // failedBy makes u the result of a training that diverged, if that is what err says: a result, too, because the rate is
 // too high. Otherwise it returns err.
 func (u *lawUnit) failedBy(err error) error {
-	var loss *baseline.NotFiniteError
-	var output *layer.OutputError
-	if !errors.As(err, &loss) && !errors.As(err, &output) {
+	if !errors.As(err, new(*baseline.NotFiniteError)) && !errors.As(err, new(*layer.OutputError)) {
 		return err
 	}
 	u.fail(err.Error())

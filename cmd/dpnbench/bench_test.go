@@ -157,8 +157,7 @@ func TestBenchKeeps(t *testing.T) {
 		os.Remove(page)
 		os.Remove(lines)
 		out, err := concluded(t, &benchmark{app: &app{json: none}, html: page, goBench: lines}, madeUp(), c.err)
-		var failed *failedError
-		if err == nil || errors.As(err, &failed) != c.failed || strings.Contains(err.Error(), "\n") {
+		if err == nil || errors.As(err, new(*failedError)) != c.failed || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v: ended with %v", c.err, err)
 			continue
 		}

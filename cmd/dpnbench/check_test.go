@@ -40,8 +40,7 @@ func TestVerdict(t *testing.T) {
 	err = a.verdict(&check.Report{Cases: 9, Failed: 1,
 		Kernels:  []check.Row{{Kernel: "dot", Tier: "generic", Cases: 9, Failed: 1}},
 		Failures: []check.Failure{{Case: failing, Tier: "generic", Threads: 2, Reason: "element 3 is off"}}})
-	var failed *failedError
-	if !errors.As(err, &failed) || !strings.Contains(err.Error(), "1 of 9") {
+	if !errors.As(err, new(*failedError)) || !strings.Contains(err.Error(), "1 of 9") {
 		t.Errorf("error %v, want a *failedError", err)
 	}
 	text, err := os.ReadFile(f.Name())

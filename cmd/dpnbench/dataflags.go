@@ -147,8 +147,7 @@ func openData(ctx context.Context, c dpn.Config, opt source.Options) (*dataset.D
 		return nil, err
 	}
 	data, err := source.OpenContext(ctx, c.Data, opt)
-	var size *source.SizeError
-	if errors.As(err, &size) {
+	if size, ok := errors.AsType[*source.SizeError](err); ok {
 		return nil, fmt.Errorf("--%s-size %d: %s", size.Split, size.Size, size.Problem)
 	}
 	if ctx.Err() != nil {

@@ -244,8 +244,7 @@ func (d *denoising) write(out *denoiseResult, first bool, s *dataset.Set, galler
 	}
 	name := strings.TrimSuffix(r.File, ".npy")
 	err = plot.Add(&files, name, gallery)
-	var failed *os.PathError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*os.PathError](err); ok {
 		return fmt.Errorf("--out %s: %w", d.out, failed.Err)
 	}
 	if err != nil {

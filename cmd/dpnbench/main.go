@@ -87,8 +87,7 @@ func (a *app) run(ctx context.Context, args []string) (status int) {
 		return exitInterrupted
 	}
 	a.fail(oneLine(err))
-	var failed *failedError
-	if errors.As(err, &failed) {
+	if errors.As(err, new(*failedError)) {
 		return exitFailed
 	}
 	return exitUsage

@@ -45,8 +45,7 @@ func (r *predicted) write(ctx context.Context, e *engine.Engine, w io.Writer,
 	for lo := 0; lo < n; lo += predictRows {
 		s := r.set.Slice(lo, min(lo+predictRows, n))
 		x, err := r.models.Predictions(ctx, e, s)
-		var bad *dpn.OutputError
-		if errors.As(err, &bad) {
+		if bad, ok := errors.AsType[*dpn.OutputError](err); ok {
 			bad.Row += lo
 		}
 		if err != nil {

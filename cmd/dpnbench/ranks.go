@@ -75,8 +75,8 @@ func (a *app) leaveRanks(status int) int {
 		a.fail(oneLine(err))
 		a.failure, status = err, exitUsage
 	}
-	var other *mpi.RankError
-	if !errors.As(a.failure, &other) {
+	other, ok := errors.AsType[*mpi.RankError](a.failure)
+	if !ok {
 		other = &mpi.RankError{Rank: w.Rank(), Reason: oneLine(a.failure)}
 		if status == exitInterrupted {
 			other.Reason = mpi.Interrupted

@@ -302,17 +302,15 @@ func (r *reproduction) measureAll(ctx context.Context, e *engine.Engine, data *d
 			continue
 		}
 		err := r.measure(ctx, e, data, name, &out.Results)
-		var file *os.PathError
-		var state *reproduce.StateError
 		switch {
 		case err == nil:
 			done++
 			continue
 		case ctx.Err() != nil:
 			return err
-		case errors.As(err, &state):
+		case errors.As(err, new(*reproduce.StateError)):
 			return fmt.Errorf("--resume: %w", err)
-		case errors.As(err, &file):
+		case errors.As(err, new(*os.PathError)):
 			return fmt.Errorf("--out %s: %w%s", r.out, err, r.goOn())
 		}
 		err = fmt.Errorf("--data %s: %w", out.Data, err)
@@ -515,8 +513,7 @@ func (r *reproduction) write(out *reproduced, all bool) error {
 	}
 	for _, f := range reproduce.Figures(out.Results) {
 		if err := plot.Add(&files, filepath.Join(r.out, f.Name), f.Figure); err != nil {
-			var failed *os.PathError
-			if errors.As(err, &failed) {
+			if failed, ok := errors.AsType[*os.PathError](err); ok {
 				return fmt.Errorf("--out %s: %w%s", r.out, failed.Err, r.goOn())
 			}
 			r.note("no figure %q: %v\n", f.Name, err)

@@ -102,8 +102,7 @@ func (a *app) command() *cobra.Command {
 		return a.checkEngine(c)
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		var missing *pflag.NotExistError
-		if errors.As(err, &missing) {
+		if missing, ok := errors.AsType[*pflag.NotExistError](err); ok {
 			return noFlag(c, a.args, missing)
 		}
 		return fmt.Errorf("%w (see %q)", flagProblem(err), c.CommandPath()+" --help")
@@ -186,8 +185,8 @@ func noArgs(c *cobra.Command, args []string) error {
 
 // flagProblem rewords an error of the flag parser about a value.
 func flagProblem(err error) error {
-	var invalid *pflag.InvalidValueError
-	if !errors.As(err, &invalid) {
+	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
 		return err
 	}
 	if _, ok := invalid.GetFlag().Value.(word); ok {

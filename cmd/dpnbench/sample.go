@@ -293,7 +293,7 @@ func (s *sampling) write(m *dpn.Model, x engine.Matrix) error {
 		undrawn = plot.Add(&files, figure, s.gallery(m, x))
 	}
 	if undrawn != nil {
-		if failed := (*os.PathError)(nil); errors.As(undrawn, &failed) {
+		if errors.As(undrawn, new(*os.PathError)) {
 			return undrawn
 		}
 		for _, old := range plot.Files(figure) {

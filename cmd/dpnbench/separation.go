@@ -271,8 +271,8 @@ func (z *features) measureEpoch(ctx context.Context, o separation.Options, layer
 
 // named names the flag and the file that an error is about.
 func (z *features) named(err error, layers []separation.LayerInput, folder string) error {
-	var input *separation.InputError
-	if !errors.As(err, &input) {
+	input, ok := errors.AsType[*separation.InputError](err)
+	if !ok {
 		return fmt.Errorf("--features: %w", err)
 	}
 	i := slices.IndexFunc(layers, func(l separation.LayerInput) bool { return l.Name == input.Layer })

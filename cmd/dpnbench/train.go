@@ -183,8 +183,8 @@ func (t *training) unresumable(err error) error {
 
 // settingError prefixes an error with the source of the wrong setting: its flag, or from.
 func settingError(err error, flags *pflag.FlagSet, from string) error {
-	var s *dpn.SettingError
-	if !errors.As(err, &s) {
+	s, ok := errors.AsType[*dpn.SettingError](err)
+	if !ok {
 		return err
 	}
 	if flags != nil && flags.Changed(s.Setting) {

@@ -346,7 +346,7 @@ func (d *download) transfer(ctx context.Context, address string, have int64) (ag
 		if errors.Is(context.Cause(ctx), errStalled) {
 			return fmt.Errorf("%w (%v)", errStalled, d.Stall)
 		}
-		if u := new(url.Error); errors.As(err, &u) {
+		if u, ok := errors.AsType[*url.Error](err); ok {
 			return u.Err // without the address, which the caller adds
 		}
 		return err

@@ -302,8 +302,7 @@ func TestWrongContent(t *testing.T) {
 		m := newMirror(t, c.serve)
 		dir := t.TempDir()
 		err := Files(context.Background(), dir, Options{Files: files, Mirrors: []string{m.URL}})
-		var failed *Error
-		if !errors.As(err, &failed) || failed.File != "file.gz" || len(failed.Failures) != 1 {
+		if failed, ok := errors.AsType[*Error](err); !ok || failed.File != "file.gz" || len(failed.Failures) != 1 {
 			t.Errorf("%s: %v, want a *Error with one failure", name, err)
 			continue
 		}

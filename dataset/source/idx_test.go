@@ -122,8 +122,8 @@ func TestReadIDXErrors(t *testing.T) {
 		"gzip: lies about content": {gzipped(t, idxBytes(counting(64), 1<<10, 1<<10, 1<<10)), 4, "cannot hold"},
 	} {
 		f, err := readIDX("some/file", bytes.NewReader(c.file), int64(len(c.file)), 3, 0, Options{})
-		var bad *FormatError
-		if !errors.As(err, &bad) {
+		bad, ok := errors.AsType[*FormatError](err)
+		if !ok {
 			t.Errorf("%s: got %v and %v, want a *FormatError", name, f, err)
 			continue
 		}
@@ -228,8 +228,7 @@ func FuzzReadIDX(f *testing.F) {
 			got, err = readIDX("f", bytes.NewReader(file), int64(len(file)), rank, n, Options{})
 		})
 		if err != nil {
-			var bad *FormatError
-			if !errors.As(err, &bad) || strings.Contains(err.Error(), "\n") {
+			if !errors.As(err, new(*FormatError)) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("error %q, want one line and a *FormatError", err)
 			}
 			return

@@ -74,8 +74,7 @@ func (n *Network) Activations(ctx context.Context, e *engine.Engine, s Samples, 
 
 // blame adds to a *layer.OutputError which tensor is at fault, if one is not finite.
 func (n *Network) blame(err error) error {
-	var bad *layer.OutputError
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*layer.OutputError](err); ok {
 		bad.Tensor = layer.NotFiniteTensor(n.tensors())
 	}
 	return err

@@ -43,8 +43,7 @@ const centres = potentialKey + "mu"
 func Import(path string, r dpn.Reference) (*Imported, error) {
 	f, err := readTensors(path)
 	if err != nil {
-		var pe *fs.PathError
-		if errors.As(err, &pe) {
+		if pe, ok := errors.AsType[*fs.PathError](err); ok {
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil, fmt.Errorf("%s: no such file", path)
 			}

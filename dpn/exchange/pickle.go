@@ -201,8 +201,7 @@ func unpickle(b []byte, load func(id any) (any, error)) (value any, n int, err e
 	u.FindClass = global
 	u.PersistentLoad = load
 	value, err = u.Load()
-	var refused *globalError
-	if err != nil && !errors.As(err, &refused) {
+	if err != nil && !errors.As(err, new(*globalError)) {
 		err = fmt.Errorf("the pickle is damaged: %w", err)
 	}
 	return value, n, err

@@ -171,8 +171,8 @@ func Measure(ctx context.Context, name string, in Input, o Options) (Layer, erro
 		return Layer{}, ctx.Err()
 	}
 	if err != nil {
-		var input *InputError
-		if !errors.As(err, &input) {
+		input, ok := errors.AsType[*InputError](err)
+		if !ok {
 			input = &InputError{Of: Features, Err: err}
 		}
 		input.Layer = name

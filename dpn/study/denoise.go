@@ -59,8 +59,7 @@ func Denoise(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set
 		return nil, err
 	}
 	r, err := m.PredictFeatures(ctx, e, x)
-	var bad *dpn.OutputError
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*dpn.OutputError](err); ok {
 		bad.Of = "image"
 	}
 	if err != nil {

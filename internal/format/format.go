@@ -93,8 +93,8 @@ func Printable(s string) string {
 // JSONError says of an error of encoding/json what was found in the JSON and what was expected, without the names of
 // Go's types. It leaves other errors as they are.
 func JSONError(err error) error {
-	var bad *json.UnmarshalTypeError
-	if !errors.As(err, &bad) {
+	bad, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
 		return err
 	}
 	expected := "a number in range"

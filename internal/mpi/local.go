@@ -154,9 +154,8 @@ func Run(n int, f func(c Comm) error) error {
 			why = ""
 		}
 	})
-	var other *RankError
 	for _, err := range errs {
-		if err != nil && !errors.As(err, &other) {
+		if err != nil && !errors.As(err, new(*RankError)) {
 			return err
 		}
 	}

@@ -77,12 +77,9 @@ func refused(err error) bool {
 
 // about returns an error that names the path of the caller, never a temporary file.
 func about(op, path string, err error) *fs.PathError {
-	var pe *fs.PathError
-	var le *os.LinkError
-	switch {
-	case errors.As(err, &pe):
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		err = pe.Err
-	case errors.As(err, &le):
+	} else if le, ok := errors.AsType[*os.LinkError](err); ok {
 		err = le.Err
 	}
 	return &fs.PathError{Op: op, Path: path, Err: err}

@@ -72,8 +72,7 @@ func ReadFile(path string, most int64) ([]byte, error) {
 
 // Cause returns what is wrong with a file, without its path, for messages that name it already.
 func Cause(err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return at.Err
 	}
 	return err

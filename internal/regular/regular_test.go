@@ -28,11 +28,10 @@ func TestReadFile(t *testing.T) {
 		{filepath.Join(dir, "none"), 7, "", true},
 	} {
 		b, err := ReadFile(c.path, c.most)
-		var pe *fs.PathError
 		switch {
 		case !c.bad && (err != nil || string(b) != c.want):
 			t.Errorf("%s: %q, %v, want %q", c.path, b, err, c.want)
-		case c.bad && (!errors.As(err, &pe) || !strings.Contains(err.Error(), c.want)):
+		case c.bad && (!errors.As(err, new(*fs.PathError)) || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%s: error %v, want a *fs.PathError with %q", c.path, err, c.want)
 		}
 	}
