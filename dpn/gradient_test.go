@@ -3,6 +3,7 @@ package dpn
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"testing"
 
@@ -198,9 +199,7 @@ func (o *oracle) backward() map[string][]float64 {
 	pg := p.Backward(path, v)
 	g["denoising_potential.mu"], g["denoising_potential.c"] = pg.Mu.V, pg.C.V
 	g["denoising_potential.alpha"] = pg.Alpha.V
-	for name, v := range parameters(pg.P) {
-		g[name] = v
-	}
+	maps.Copy(g, parameters(pg.P))
 	if _, ok := o.params["feature_extractor.weight"]; ok {
 		df := reference.New(n, o.d)
 		copy(df.Data, pg.V.V)

@@ -21,10 +21,8 @@ func FuzzModelMetadata(f *testing.F) {
 	f.Add(formatModel, "steps = 100000\nextractor = \"conv\"", "1e1", "", "Inf", "-0")
 	f.Fuzz(func(t *testing.T, format, config, rows, cols, mean, std string) {
 		g := &safetensors.File{Tensors: file.Tensors, Metadata: maps.Clone(meta)}
-		for key, value := range map[string]string{metaFormat: format, metaConfig: config, metaRows: rows,
-			metaCols: cols, metaMean: mean, metaStd: std} {
-			g.Metadata[key] = value
-		}
+		maps.Copy(g.Metadata, map[string]string{metaFormat: format, metaConfig: config, metaRows: rows,
+			metaCols: cols, metaMean: mean, metaStd: std})
 		var m *Model
 		var err error
 		size := len(format) + len(config) + len(rows) + len(cols) + len(mean) + len(std)

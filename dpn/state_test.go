@@ -106,9 +106,7 @@ func FuzzState(f *testing.F) {
 	f.Add("seed = 0x1\n"+m[metaConfig], "null", "Inf")
 	f.Fuzz(func(t *testing.T, config, state, beta string) {
 		g := &safetensors.File{Tensors: file.Tensors, Metadata: maps.Clone(m)}
-		for key, value := range map[string]string{metaConfig: config, metaProgress: state, metaBeta1: beta} {
-			g.Metadata[key] = value
-		}
+		maps.Copy(g.Metadata, map[string]string{metaConfig: config, metaProgress: state, metaBeta1: beta})
 		var p progress
 		var err error
 		size := len(config) + len(state) + len(beta)

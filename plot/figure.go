@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"dpnbench/internal/axes"
@@ -187,9 +188,9 @@ func (f drawing) render(c draw.Canvas) {
 	note := style(noteSize, xfont.WeightNormal)
 	note.Color = grey
 	lines := wrap(note, f.note, c.Max.X-c.Min.X)
-	for i := len(lines) - 1; i >= 0; i-- {
-		c.Min.Y += note.Height(lines[i])
-		c.FillText(note, vg.Point{X: c.Min.X, Y: c.Min.Y}, lines[i])
+	for _, line := range slices.Backward(lines) {
+		c.Min.Y += note.Height(line)
+		c.FillText(note, vg.Point{X: c.Min.X, Y: c.Min.Y}, line)
 	}
 	if len(lines) > 0 {
 		c.Min.Y += gap

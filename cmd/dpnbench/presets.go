@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"dpnbench/dpn"
@@ -75,10 +76,5 @@ func presetTable(columns int) string {
 }
 
 func allEqual(values []string) bool {
-	for _, v := range values {
-		if v != values[0] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(values, func(v string) bool { return v != values[0] })
 }

@@ -36,6 +36,7 @@ import (
 	"dpnbench/internal/format"
 	"dpnbench/internal/output"
 	"dpnbench/internal/regular"
+	"dpnbench/internal/stat"
 )
 
 // MaxHeader is the largest header that is accepted, in bytes.
@@ -453,12 +454,8 @@ func parseHeader(head []byte, data int64, convert bool) (*File, []int, error) {
 		}
 		spans = append(spans, s)
 	}
-	order := make([]int, len(spans))
-	for i := range order {
-		order[i] = i
-	}
-	sort.SliceStable(order, func(i, j int) bool {
-		a, b := spans[order[i]], spans[order[j]]
+	order := stat.Order(len(spans), func(i, j int) bool {
+		a, b := spans[i], spans[j]
 		return a.begin < b.begin || a.begin == b.begin && a.end < b.end
 	})
 	at := int64(0)

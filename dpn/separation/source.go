@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 
 	"dpnbench/internal/parallel"
 )
@@ -78,12 +79,7 @@ func (s Samples) check() error {
 
 // oneClass reports whether all samples belong to the same class.
 func oneClass(labels []int) bool {
-	for _, l := range labels {
-		if l != labels[0] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(labels, func(l int) bool { return l != labels[0] })
 }
 
 // checked returns the samples of an input after check.

@@ -98,14 +98,7 @@ func (f *Files) Folder(flag, path string, owns func(name string) bool, same stri
 
 // Names returns a function for Folder that reports the names in a list.
 func Names(list ...string) func(name string) bool {
-	return func(name string) bool {
-		for _, n := range list {
-			if n == name {
-				return true
-			}
-		}
-		return false
-	}
+	return func(name string) bool { return slices.Contains(list, name) }
 }
 
 // Check returns an error of one line, which names flag and file, if an output is an input, another

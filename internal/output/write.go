@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 )
@@ -67,12 +68,8 @@ func BeforeRename(f func()) {
 // refused says whether an error means that the file system does not offer an operation, so that
 // there may be another way. The others mean that no way will succeed.
 func refused(err error) bool {
-	for _, e := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EFBIG} {
-		if errors.Is(err, e) {
-			return false
-		}
-	}
-	return true
+	final := []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EFBIG}
+	return !slices.ContainsFunc(final, func(e error) bool { return errors.Is(err, e) })
 }
 
 // about returns an error that names the path of the caller, never a temporary file.

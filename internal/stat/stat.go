@@ -48,11 +48,7 @@ func Wilson(p float64, n int) (low, high float64) {
 
 // ranked returns the ranks of x from 1, the mean rank for equal numbers.
 func ranked(x []float64) []float64 {
-	order := make([]int, len(x))
-	for i := range order {
-		order[i] = i
-	}
-	sort.Slice(order, func(i, j int) bool { return cmp.Less(x[order[i]], x[order[j]]) })
+	order := Order(len(x), func(a, b int) bool { return cmp.Less(x[a], x[b]) })
 	ranks := make([]float64, len(x))
 	for from := 0; from < len(order); {
 		to := from + 1

@@ -3,6 +3,7 @@ package template
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"text/template/parse"
 )
@@ -133,9 +134,9 @@ func (e *execution) value(n parse.Node, dot reflect.Value) reflect.Value {
 	case *parse.FieldNode:
 		return fields(dot, n.Ident)
 	case *parse.VariableNode:
-		for i := len(e.variables) - 1; i >= 0; i-- {
-			if e.variables[i].name == n.Ident[0] {
-				return fields(e.variables[i].value, n.Ident[1:])
+		for _, v := range slices.Backward(e.variables) {
+			if v.name == n.Ident[0] {
+				return fields(v.value, n.Ident[1:])
 			}
 		}
 	}
