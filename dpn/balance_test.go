@@ -49,7 +49,7 @@ func TestBalance(t *testing.T) {
 	for k, balance := range []bool{false, true} {
 		c := balancedConfig()
 		c.Balance = balance
-		d := dataOf(unevenSet(400), nil, 2)
+		d := dataOf(unevenSet(400), 2)
 		m := newModel(t, c, d)
 		if _, err := m.Fit(t.Context(), e, d.Train, FitOptions{}); err != nil {
 			t.Fatal(err)
@@ -70,7 +70,7 @@ func TestBalance(t *testing.T) {
 func TestBalancedValidation(t *testing.T) {
 	e, c := newEngine(t), balancedConfig()
 	c.Balance, c.Epochs, c.ValData = true, 1, "other samples"
-	d := dataOf(unevenSet(200), nil, 2)
+	d := dataOf(unevenSet(200), 2)
 	val := blobs(d.Train.Shape, 60, 2) // half of each class
 	m := newModel(t, c, d)
 	res, err := m.Fit(t.Context(), e, d.Train, FitOptions{Validation: val})
@@ -95,7 +95,7 @@ func TestBalanceResumed(t *testing.T) {
 	e := newEngine(t)
 	c := balancedConfig()
 	c.Balance = true
-	d := dataOf(unevenSet(200), nil, 2)
+	d := dataOf(unevenSet(200), 2)
 	m := newModel(t, c, d)
 	if _, err := m.Fit(t.Context(), e, d.Train, FitOptions{}); err != nil {
 		t.Fatal(err)
@@ -141,7 +141,7 @@ func TestFor(t *testing.T) {
 				s.Values[at] = float32(i)
 			}
 		}
-		return dataOf(s, nil, classes)
+		return dataOf(s, classes)
 	}
 	large := sized(dataset.Grey(28, 28), 60_000, 10)
 	for _, name := range Presets() {

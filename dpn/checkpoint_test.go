@@ -70,12 +70,12 @@ func newCheckpointRun(t *testing.T, e *engine.Engine, set func(c *Config)) check
 	set(&c)
 	c.Epochs, c.Batch = min(c.Epochs, 3), min(max(c.Batch/4, 16), 32)
 	c.Components, c.Steps = min(c.Components, 10), min(c.Steps, 3)
-	return checkpointRun{t: t, e: e, c: c, d: smallDigits(t, 90, 10), route: ascent.DenseRoute}
+	return checkpointRun{t: t, e: e, c: c, d: smallDigits(t, 90), route: ascent.DenseRoute}
 }
 
-// smallDigits are digits of 7 x 7 pixels, so that networks on pixels are small.
-func smallDigits(t *testing.T, train, test int) *dataset.Data {
-	d := *digits(t, train, test)
+// smallDigits are digits of 7 x 7 pixels, 10 of them for testing, so that networks on pixels are small.
+func smallDigits(t *testing.T, train int) *dataset.Data {
+	d := *digits(t, train, 10)
 	for _, s := range []**dataset.Set{&d.Train, &d.Test} {
 		small := &dataset.Set{Shape: dataset.Grey(7, 7), Labels: (*s).Labels}
 		for i := range (*s).Len() {

@@ -16,7 +16,7 @@ import (
 // divided calls f on each of several ranks with a division of a training of c.
 func divided(t *testing.T, ranks int, c Config, f func(rank int, e *engine.Engine, by potential.Division) error) {
 	t.Helper()
-	err := onRanks(ranks, c, smallDigits(t, 20, 10), func(comm mpi.Comm, m *Model, e *engine.Engine) error {
+	err := onRanks(ranks, c, smallDigits(t, 20), func(comm mpi.Comm, m *Model, e *engine.Engine) error {
 		fit := &fitting{m: m, e: e, step: newTrainer(m, e, comm), cancel: func() {}}
 		return f(comm.Rank(), e, fit.ranks())
 	})

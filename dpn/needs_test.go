@@ -11,7 +11,7 @@ import (
 // TestNeeds checks that Config.Needs names those settings that change no bit of the trained weights.
 func TestNeeds(t *testing.T) {
 	longtest.Native(t)
-	d := smallDigits(t, 60, 10)
+	d := smallDigits(t, 60)
 	train := func(c Config) string {
 		m := newModel(t, c, d)
 		if _, err := m.Fit(t.Context(), newEngine(t), d.Train, FitOptions{}); err != nil {
@@ -66,7 +66,7 @@ func TestNeeds(t *testing.T) {
 		for setting, change := range changes {
 			changed := c
 			change(&changed)
-			if _, err := New(changed, dataOf(d.Train, nil, 10)); err != nil {
+			if _, err := New(changed, dataOf(d.Train, 10)); err != nil {
 				continue // it is refused
 			}
 			other, values := c.Needs(setting)

@@ -152,7 +152,7 @@ func TestRanksInterrupted(t *testing.T) {
 
 // TestRanksFail checks what all ranks return when one of them finds something wrong.
 func TestRanksFail(t *testing.T) {
-	d, config := smallDigits(t, 90, 10), tiny()
+	d, config := smallDigits(t, 90), tiny()
 	config.Batch, config.Shards = 32, 3
 	for want, c := range map[string]struct {
 		ranks int
@@ -216,7 +216,7 @@ func (s saves) Handle(_ context.Context, r slog.Record) error {
 // TestRanksFailTogether checks that no rank ends while the first one saves the epochs before numbers that are not
 // finite: as a process, it would end the first one, too.
 func TestRanksFailTogether(t *testing.T) {
-	d, dir, c := smallDigits(t, 90, 10), t.TempDir(), tiny()
+	d, dir, c := smallDigits(t, 90), t.TempDir(), tiny()
 	c.Batch, c.Shards, c.Epochs = 32, 2, 3
 	var left atomic.Bool
 	err := onRanks(2, c, d, func(comm mpi.Comm, m *Model, e *engine.Engine) error {

@@ -40,8 +40,8 @@ func blobs(shape dataset.Shape, n, classes int) *dataset.Set {
 }
 
 // dataOf is a data set with names and the normalisation of its training samples.
-func dataOf(train, test *dataset.Set, classes int) *dataset.Data {
-	d := &dataset.Data{Name: "blobs", Train: train, Test: test, Norm: dataset.NormalizationOf(train)}
+func dataOf(train *dataset.Set, classes int) *dataset.Data {
+	d := &dataset.Data{Name: "blobs", Train: train, Norm: dataset.NormalizationOf(train)}
 	for _, name := range dataset.Numbered(classes) {
 		d.Classes = append(d.Classes, "class \""+name+"\"\n")
 	}
@@ -69,7 +69,7 @@ func TestShapes(t *testing.T) {
 			c, _ := Preset("compact")
 			c.Extractor, c.Dim, c.Batch, c.Epochs, c.Components = extractor, 6, 16, 12, 4
 			c.LR, c.PotentialLR = 1e-2, 1e-3
-			d := dataOf(blobs(shape, 300, 4), nil, 4)
+			d := dataOf(blobs(shape, 300, 4), 4)
 			m, err := New(c, d)
 			if err != nil {
 				t.Fatal(err)
@@ -113,7 +113,7 @@ func TestPlainTensors(t *testing.T) {
 		for _, extractor := range []string{"identity", "linear", "mlp"} {
 			c, _ := Preset("compact")
 			c.Extractor, c.Dim, c.Components = extractor, 6, 2
-			m, err := New(c, dataOf(blobs(dataset.Vector(inputs), 40, 2), nil, 2))
+			m, err := New(c, dataOf(blobs(dataset.Vector(inputs), 40, 2), 2))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -138,7 +138,7 @@ func TestLabels(t *testing.T) {
 	c.Batch, c.Epochs, c.Dim, c.Components = 16, 1, 4, 3
 	full := blobs(dataset.Vector(5), 60, 3)
 	fresh := func() *Model {
-		m, err := New(c, dataOf(full, nil, 3))
+		m, err := New(c, dataOf(full, 3))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,8 +155,8 @@ func TestLabels(t *testing.T) {
 				t.Errorf("%s: error %v, want one line with %q", what, err, want)
 			}
 		}
-		if labels == nil || len(labels) < 60 {
-			_, err := New(c, dataOf(s, nil, 3))
+		if len(labels) < 60 {
+			_, err := New(c, dataOf(s, 3))
 			check("New", err)
 			_, _, err = c.Split(s)
 			check("Split", err)
@@ -195,7 +195,7 @@ func TestLabels(t *testing.T) {
 
 // TestVectorsAreNoImages checks what needs images.
 func TestVectorsAreNoImages(t *testing.T) {
-	d := dataOf(blobs(dataset.Vector(5), 60, 3), nil, 3)
+	d := dataOf(blobs(dataset.Vector(5), 60, 3), 3)
 	c, _ := Preset("compact")
 	c.Batch, c.Components = 16, 3
 	convolves := func(c *Config) { c.Extractor = "conv" }
@@ -213,7 +213,7 @@ func TestVectorsAreNoImages(t *testing.T) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
-	wide, centred := dataOf(blobs(dataset.Grey(1, 5000), 60, 3), nil, 3), c
+	wide, centred := dataOf(blobs(dataset.Grey(1, 5000), 60, 3), 3), c
 	centres(&centred)
 	const want = `centre "mass": images of 1 x 5000 grey, expected at most 4096 pixels a side with it`
 	if _, err := New(centred, wide); err == nil || !strings.Contains(err.Error(), want) {
@@ -241,7 +241,7 @@ func TestManyClasses(t *testing.T) {
 	const classes = 300
 	c, _ := Preset("compact")
 	c.Batch, c.Epochs, c.Dim, c.Components, c.LR = 32, 30, 32, 8, 1e-2
-	d := dataOf(blobs(dataset.Vector(40), 4*classes, classes), nil, classes)
+	d := dataOf(blobs(dataset.Vector(40), 4*classes, classes), classes)
 	e := newEngine(t)
 	m, err := New(c, d)
 	if err != nil {
@@ -268,7 +268,7 @@ func TestManyClasses(t *testing.T) {
 // TestOverflowNamesTheSample evaluates a network of vectors whose classifier overflows: the error speaks of a vector.
 func TestOverflowNamesTheSample(t *testing.T) {
 	e := newEngine(t)
-	d := dataOf(blobs(dataset.Vector(5), 40, 2), nil, 2)
+	d := dataOf(blobs(dataset.Vector(5), 40, 2), 2)
 	c, _ := Preset("compact")
 	c.Extractor, c.Components = "identity", 2
 	m := newModel(t, c, d)

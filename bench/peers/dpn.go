@@ -47,10 +47,10 @@ func newInputs(soft bool, d, k, n, rows int) *inputs {
 	return in
 }
 
-// softInputs draws features and centres at random. A_i is s0 I plus noise. With this s0 all
+// softInputs draws features and 20 centres at random. A_i is s0 I plus noise. With this s0 all
 // components are active, as in a trained feature space (0.3 for 64 dimensions).
-func softInputs(d, k, n, rows int) *inputs {
-	in := newInputs(true, d, k, n, rows)
+func softInputs(d, n, rows int) *inputs {
+	in := newInputs(true, d, 20, n, rows)
 	r := num.NewRand(1, 1)
 	s0 := float32(2.4 / math.Sqrt(float64(d)))
 	r.Normal(in.mu)

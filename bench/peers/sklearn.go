@@ -33,7 +33,7 @@ func sklearn(ctx context.Context, s *settings) error {
 	defer stopAll(peers)
 	fmt.Printf("\nThe potential against scikit-learn's GaussianMixture.score_samples\n")
 	fmt.Println(peers[0].about)
-	for _, in := range []*inputs{softInputs(64, 20, 0, 1024), softInputs(784, 20, 0, 128)} {
+	for _, in := range []*inputs{softInputs(64, 0, 1024), softInputs(784, 0, 128)} {
 		if err := sklearnShape(ctx, s, dir, peers, in); err != nil {
 			return err
 		}

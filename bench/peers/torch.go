@@ -57,8 +57,8 @@ func torch(ctx context.Context, s *settings) error {
 		in   *inputs
 		work []torchWork
 	}{
-		{softInputs(64, 20, 30, 128), all},
-		{softInputs(784, 20, 30, 128), all},
+		{softInputs(64, 30, 128), all},
+		{softInputs(784, 30, 128), all},
 		{digits, expert},
 		{trained, expert},
 	} {

@@ -39,9 +39,7 @@ func conflictCases(data, run, dir string) []conflictCase {
 	config := filepath.Join(dir, "some.toml")
 	report := filepath.Join(dir, "report.json")
 	features, labels := filepath.Join(dir, "x.npy"), filepath.Join(dir, "y.npy")
-	use := func(name string, more ...string) []string {
-		return append([]string{name, "--model", model, "--out", out}, more...)
-	}
+	use := func(name string) []string { return []string{name, "--model", model, "--out", out} }
 	return []conflictCase{
 		{args: []string{"info"}},
 		{args: []string{"check", "--kernel", "dot"}},

@@ -293,7 +293,7 @@ func TestStack(t *testing.T) {
 		linear64(18, 7),
 		batch64(7),
 		relu64,
-		dropout64(7, 0.2, 5),
+		dropout64(0.2, 5),
 		linear64(7, 4),
 		norm64(4),
 	}

@@ -26,7 +26,7 @@ func specimens() []specimen {
 		{"relu 19", func() Layer { return NewReLU(19) }, relu64},
 		{"layernorm 9", func() Layer { return NewLayerNorm(9) }, norm64(9)},
 		{"batchnorm 6", func() Layer { return NewBatchNorm("b", 6) }, batch64(6)},
-		{"dropout 8", func() Layer { return NewDropout(8, 0.3, 11) }, dropout64(8, 0.3, 11)},
+		{"dropout 8", func() Layer { return NewDropout(8, 0.3, 11) }, dropout64(0.3, 11)},
 		{"residual 6", func() Layer {
 			return NewResidual(NewLinear("a", 6, 9), NewLayerNorm(9), NewLinear("b", 9, 6))
 		}, residual64(6, 9)},
@@ -119,7 +119,7 @@ func batch64(d int) oracle {
 	}
 }
 
-func dropout64(d int, p float64, seed uint64) oracle {
+func dropout64(p float64, seed uint64) oracle {
 	return func(x []float64, n int, _ [][]float64) []float64 {
 		r := num.NewRand(seed, 0)
 		y := make([]float64, len(x))

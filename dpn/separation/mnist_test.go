@@ -10,14 +10,14 @@ import (
 	"dpnbench/dataset/source"
 )
 
-// mnist returns the first n MNIST test images, normalised as the paper does
+// mnist returns the MNIST test images, normalised as the paper does
 // ((v/255 - 0.1307) / 0.3081), from DPN_DATA.
-func mnist(tb testing.TB, n int) Set {
+func mnist(tb testing.TB) Set {
 	tb.Helper()
 	if os.Getenv("DPN_DATA") == "" {
 		tb.Skip("DPN_DATA does not name a folder with MNIST")
 	}
-	d, err := source.Open("mnist", source.Options{TestOnly: true, TestSize: n})
+	d, err := source.Open("mnist", source.Options{TestOnly: true})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func mnist(tb testing.TB, n int) Set {
 // D as an independent prototype computed it, and the values in the paper for the first 32 test
 // images (Table 1 and section 3.2), with one more digit.
 func TestMNISTFigures(t *testing.T) {
-	whole := mnist(t, 10000)
+	whole := mnist(t)
 	for _, c := range []struct {
 		n int
 		d float64
@@ -66,7 +66,7 @@ func TestMNISTFigures(t *testing.T) {
 }
 
 func BenchmarkMeasureMNIST(b *testing.B) {
-	s := mnist(b, 10000)
+	s := mnist(b)
 	for b.Loop() {
 		if _, err := Measure(context.Background(), "input", s, Options{}); err != nil {
 			b.Fatal(err)
@@ -76,7 +76,7 @@ func BenchmarkMeasureMNIST(b *testing.B) {
 
 // BenchmarkBootstrapMNIST times 1,000 draws from 10,000 rows of 784 features.
 func BenchmarkBootstrapMNIST(b *testing.B) {
-	s, e := mnist(b, 10000), newEngine(b)
+	s, e := mnist(b), newEngine(b)
 	for b.Loop() {
 		if _, err := Bootstrap(context.Background(), e, s, BootstrapOptions{}); err != nil {
 			b.Fatal(err)
@@ -87,7 +87,7 @@ func BenchmarkBootstrapMNIST(b *testing.B) {
 // The interval of D for n → ∞ from 1,000 images, whose D is 7% too small, contains the estimate
 // from all 10,000, and the two estimates are closer to each other than to D of the 1,000.
 func TestMNISTLimit(t *testing.T) {
-	whole, e := mnist(t, 10000), newEngine(t)
+	whole, e := mnist(t), newEngine(t)
 	all, err := Bootstrap(context.Background(), e, whole, BootstrapOptions{Draws: 200})
 	if err != nil {
 		t.Fatal(err)
