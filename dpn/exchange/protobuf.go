@@ -6,6 +6,8 @@ import (
 	"io"
 	"math"
 
+	"dpnbench/internal/array"
+
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -244,27 +246,9 @@ func (g *graph) write(w io.Writer, head message) error {
 		if _, err := w.Write(fields[i]); err != nil {
 			return err
 		}
-		if err := writeFloats(w, c.data); err != nil {
+		if err := array.WriteFloats(w, c.data); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// writeFloats writes the bits of x, little-endian.
-func writeFloats(w io.Writer, x []float32) error {
-	const most = 1 << 14
-	b := make([]byte, 0, 4*min(most, len(x)))
-	for len(x) > 0 {
-		n := min(len(x), most)
-		b = b[:0]
-		for _, v := range x[:n] {
-			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-		}
-		if _, err := w.Write(b); err != nil {
-			return err
-		}
-		x = x[n:]
 	}
 	return nil
 }

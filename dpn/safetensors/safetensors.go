@@ -100,7 +100,7 @@ func (f *File) checksum() string {
 	for _, t := range f.Tensors {
 		text(t.Name)
 		fmt.Fprintln(h, t.Shape)
-		writeFloats(h, t.Data) // writing to a hash never fails
+		array.WriteFloats(h, t.Data) // writing to a hash never fails
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
@@ -208,25 +208,9 @@ func Write(w io.Writer, f *File) error {
 		return err
 	}
 	for _, t := range tensors {
-		if err := writeFloats(w, t.Data); err != nil {
+		if err := array.WriteFloats(w, t.Data); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// writeFloats writes the bits of x, little-endian.
-func writeFloats(w io.Writer, x []float32) error {
-	buf := make([]byte, min(64<<10, 4*len(x)))
-	for len(x) > 0 {
-		n := min(len(x), len(buf)/4)
-		for i, v := range x[:n] {
-			binary.LittleEndian.PutUint32(buf[4*i:], math.Float32bits(v))
-		}
-		if _, err := w.Write(buf[:4*n]); err != nil {
-			return err
-		}
-		x = x[n:]
 	}
 	return nil
 }

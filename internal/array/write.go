@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,6 +30,22 @@ func Write[T float32 | float64](w io.Writer, dtype string, data []T, shape ...in
 		data = data[len(some):]
 	}
 	return b.Flush()
+}
+
+// WriteFloats writes the bits of x, little-endian.
+func WriteFloats(w io.Writer, x []float32) error {
+	const most = 1 << 14
+	b := make([]byte, 0, 4*min(most, len(x)))
+	for some := range slices.Chunk(x, most) {
+		b = b[:0]
+		for _, v := range some {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+		}
+		if _, err := w.Write(b); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // fits says whether an array of that shape has n numbers. It divides, because a product of sizes may
