@@ -47,6 +47,7 @@ func (a *app) checkRanks(c *cobra.Command) error {
 	if c.Name() == "train" || c.Name() == "scale" {
 		if a.unranked != nil && mpi.EnvironmentRank() > 0 {
 			a.stderr = nowhere()
+			time.Sleep(toSpeak)
 		}
 		return a.unranked
 	}
@@ -56,6 +57,10 @@ func (a *app) checkRanks(c *cobra.Command) error {
 	}
 	return nil
 }
+
+// toSpeak is how long other processes leave the first one to say why none trains: mpirun of Open MPI ends all once one
+// has failed.
+const toSpeak = time.Second
 
 // patience is how long a rank that has failed waits for rank 0 to say so. It may be saving the run.
 const patience = 30 * time.Second

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"dpnbench/internal/mpi"
 )
@@ -95,8 +96,12 @@ func TestLaunchedWithoutMPI(t *testing.T) {
 		}
 		defer f.Close()
 		a := joinRanks(f, f)
+		begun := time.Now()
 		if status := a.leaveRanks(a.run(t.Context(), []string{c.command})); status != c.status {
 			t.Errorf("rank %s, %s: status %d, want %d", c.rank, c.command, status, c.status)
+		}
+		if d := time.Since(begun); c.command == "train" && c.rank == "1" && d < toSpeak {
+			t.Errorf("ended after %v, before the first process has said why", d)
 		}
 		b, err := os.ReadFile(f.Name())
 		if text := string(b); err != nil || !strings.Contains(text, c.want) || (c.want == "") != (text == "") ||
