@@ -54,37 +54,41 @@ func normal(stream uint64, rows, cols int) engine.Matrix {
 
 // --- gemm
 
-func gemmSuite() []benchmark {
-	var all []benchmark
-	add := func(x Extent, m, k, n int, forms ...string) {
-		for _, f := range forms {
-			all = append(all, gemm(x, f, m, k, n))
+func gemmSuite() (all []benchmark) {
+	both, transposed := []string{"packed", "plain nn"}, []string{"plain nt", "plain tn", "plain tt"}
+	for _, rows := range []struct {
+		x       Extent
+		m, k, n int
+		forms   []string
+	}{
+		// The shapes of a DPN.
+		{Quick, 128, 784, 784, both},
+		{Quick, 128, 64, 64, both},
+		{Quick, 128, 64, 1280, both},
+		{Usual, 1280, 784, 784, both},
+		{Usual, 128, 784, 15680, both},
+		{Usual, 128, 784, 784, append(transposed, "packed cold")},
+		// Squares.
+		{Usual, 16, 16, 16, both},
+		{Usual, 32, 32, 32, both},
+		{Usual, 64, 64, 64, both},
+		{Usual, 128, 128, 128, both},
+		{Usual, 256, 256, 256, both},
+		{Quick, 512, 512, 512, both},
+		{Usual, 1024, 1024, 1024, both},
+		{Full, 2048, 2048, 2048, both},
+		{Full, 1, 784, 784, both},   // one image
+		{Full, 8, 784, 784, both},   // skinny
+		{Full, 8192, 64, 16, both},  // tall, narrow
+		{Full, 16, 16, 8192, both},  // wide
+		{Full, 64, 8192, 64, both},  // long chains
+		{Full, 127, 783, 785, both}, // partial tiles on all sides
+		{Full, 512, 512, 512, transposed},
+	} {
+		for _, form := range rows.forms {
+			all = append(all, gemm(rows.x, form, rows.m, rows.k, rows.n))
 		}
 	}
-	// The shapes of a DPN.
-	add(Quick, 128, 784, 784, "packed", "plain nn")
-	add(Quick, 128, 64, 64, "packed", "plain nn")
-	add(Quick, 128, 64, 1280, "packed", "plain nn")
-	add(Usual, 1280, 784, 784, "packed", "plain nn")
-	add(Usual, 128, 784, 15680, "packed", "plain nn")
-	add(Usual, 128, 784, 784, "plain nt", "plain tn", "plain tt", "packed cold")
-	for _, n := range []int{16, 32, 64, 128, 256, 512, 1024, 2048} {
-		x := Usual
-		switch {
-		case n == 512:
-			x = Quick
-		case n == 2048:
-			x = Full
-		}
-		add(x, n, n, n, "packed", "plain nn")
-	}
-	add(Full, 1, 784, 784, "packed", "plain nn")   // one image
-	add(Full, 8, 784, 784, "packed", "plain nn")   // skinny
-	add(Full, 8192, 64, 16, "packed", "plain nn")  // tall, narrow
-	add(Full, 16, 16, 8192, "packed", "plain nn")  // wide
-	add(Full, 64, 8192, 64, "packed", "plain nn")  // long chains
-	add(Full, 127, 783, 785, "packed", "plain nn") // partial tiles on all sides
-	add(Full, 512, 512, 512, "plain nt", "plain tn", "plain tt")
 	return all
 }
 

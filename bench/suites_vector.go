@@ -13,15 +13,27 @@ import (
 
 const vectorLength = 1 << 16 // floats: they stay in L2
 
-func reduceSuite() []benchmark {
-	all := []benchmark{
-		vectorBenchmark(Quick, "exp", vectorLength, 2), vectorBenchmark(Usual, "log", vectorLength,
-			2), vectorBenchmark(Usual, "sum", vectorLength, 1),
-		vectorBenchmark(Full, "exp", 1<<22, 2), vectorBenchmark(Full, "exp", 100, 2),
-		vectorBenchmark(Full, "sum", 1<<22, 1),
-		rowsBenchmark(Quick, "softmax", 4096, 10), rowsBenchmark(Usual, "softmax", 128, 10),
-		rowsBenchmark(Usual, "logsumexp", 4096, 20), rowsBenchmark(Full, "logsumexp", 128, 20),
-		rowsBenchmark(Usual, "layernorm", 1024, 64), rowsBenchmark(Full, "layernorm", 1024, 784),
+func reduceSuite() (all []benchmark) {
+	for _, v := range []struct {
+		x     Extent
+		name  string
+		n     int
+		moved float64
+	}{
+		{Quick, "exp", vectorLength, 2}, {Usual, "log", vectorLength, 2}, {Usual, "sum", vectorLength, 1},
+		{Full, "exp", 1 << 22, 2}, {Full, "exp", 100, 2}, {Full, "sum", 1 << 22, 1},
+	} {
+		all = append(all, vectorBenchmark(v.x, v.name, v.n, v.moved))
+	}
+	for _, r := range []struct {
+		x       Extent
+		name    string
+		rows, d int
+	}{
+		{Quick, "softmax", 4096, 10}, {Usual, "softmax", 128, 10}, {Usual, "logsumexp", 4096, 20},
+		{Full, "logsumexp", 128, 20}, {Usual, "layernorm", 1024, 64}, {Full, "layernorm", 1024, 784},
+	} {
+		all = append(all, rowsBenchmark(r.x, r.name, r.rows, r.d))
 	}
 	cold := vectorBenchmark(Usual, "exp cold", vectorLength, 2)
 	cold.cold = true
