@@ -39,7 +39,7 @@ const (
 // docs/contributing.md.
 var steps = []step{
 	{[]edit{before("engine/table.go", "\tmultiply     func(", "\tsubtract func(dst, x, y []float32)\n"),
-		before("engine/generic_vector.go", "// addGeneric ", `// subtractGeneric sets dst[j] = x[j] - y[j].
+		before("engine/generic_vector.go", "// multiplyGeneric ", `// subtractGeneric sets dst[j] = x[j] - y[j].
 func subtractGeneric(dst, x, y []float32) {
 	for j := range dst {
 		dst[j] = x[j] - y[j]
@@ -49,7 +49,7 @@ func subtractGeneric(dst, x, y []float32) {
 `), before("engine/table.go", "\tmultiply:               multiplyGeneric", "\tsubtract: subtractGeneric,\n")},
 		tables, "avx2: subtract is not set"},
 	{slices.Concat(declared("amd64", "AVX2"), declared("avx512_amd64", "AVX512"), declared("arm64", "NEON"), []edit{
-		before("engine/asm_amd64.s", "// func subRowsAVX2(", onAMD64("AVX2", "ELEM_ADD", "l16, l8, tail, end")),
+		before("engine/asm_amd64.s", "// func subRowsAVX2(", onAMD64("AVX2", "ELEM_MUL", "l16, l8, tail, end")),
 		before("engine/asm_avx512_amd64.s", "// func subRowsAVX512(", onAMD64("AVX512", "ELEM_SUB", "l16, rest, end")),
 	}), tables, "asm_avx512_amd64.s: the table of contents lists"},
 	{[]edit{
@@ -80,8 +80,8 @@ func subtractGeneric(dst, x, y []float32) {
 	{[]edit{before("engine/parity_vector_test.go", "\t{\"multiply\", 3, 0,",
 		"\t{\"subtract\", 3, 0, func(kern *kernels, b [][]float32, s []float32) {\n"+
 			"\t\tkern.table.subtract(b[0], b[1], b[2])\n\t}},\n")},
-		parity, "subtract"}, // ELEM_ADD is a mistake
-	{[]edit{{"engine/asm_amd64.s", onAMD64("AVX2", "ELEM_ADD", "l16, l8, tail, end"),
+		parity, "subtract"}, // ELEM_MUL is a mistake
+	{[]edit{{"engine/asm_amd64.s", onAMD64("AVX2", "ELEM_MUL", "l16, l8, tail, end"),
 		onAMD64("AVX2", "ELEM_SUB", "l16, l8, tail, end")}},
 		parity, ""},
 	{nil, source, "kernel subtract: engine/check/kernel.go has an entry subtract: false"},
@@ -91,7 +91,7 @@ func subtractGeneric(dst, x, y []float32) {
 		func(e *engine.Engine, out []float32, _ float32, x, y []float32) { e.Subtract(out, x, y) }}
 `)}, hashes, "e.Subtract undefined"},
 	{[]edit{
-		before("engine/vector.go", "\topMultiply", "\topSubtract\n"),
+		before("engine/vector.go", "\topAxpy", "\topSubtract\n"),
 		before("engine/vector.go", "\t\tcase opMultiply:",
 			"\t\tcase opSubtract:\n\t\t\tj.kern.subtract(j.dst[a:b], j.x[a:b], j.y[a:b])\n"),
 		before("engine/vector.go", "// Multiply sets ", `// Subtract sets dst[j] = x[j] - y[j].
