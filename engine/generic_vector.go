@@ -27,8 +27,14 @@ func multiplyGeneric(dst, x, y []float32) {
 	}
 }
 
-// axpyGeneric sets dst[j] = fma(a, x[j], y[j]).
+// axpyGeneric sets dst[j] = fma(a, x[j], y[j]). With a = 1 that is a sum, which FMA32 would make several times slower.
 func axpyGeneric(dst []float32, a float32, x, y []float32) {
+	if a == 1 {
+		for j := range dst {
+			dst[j] = x[j] + y[j]
+		}
+		return
+	}
 	for j := range dst {
 		dst[j] = num.FMA32(a, x[j], y[j])
 	}
