@@ -23,7 +23,6 @@ short = -short -vet=off -tags nobrowser -ldflags=-w
 
 # -vet=off, because lint runs go vet.
 test-race: ## the short tests with the race detector (needs a C compiler)
-	CGO_ENABLED=1 go vet -race ./engine/check # one of its files is built only with -race
 	CGO_ENABLED=1 go test $(short) -race ./engine/... ./dpn/... ./bench/... ./cmd/...
 
 test-mpi: ## ranks in processes of their own: messages with Open MPI and MPICH, training with Open MPI (Debian: libopenmpi-dev, libmpich-dev)
@@ -98,8 +97,9 @@ peers: ## compare with OpenBLAS, gonum, PyTorch and scikit-learn (bench/peers); 
 data-table: build ## train on MNIST, Fashion-MNIST (DATA=FOLDER) and small tables in all formats, write docs/data.md (needs python3 with scikit-learn)
 	go run ./internal/datatable $(if $(DATA),-data $(DATA)) $(ARGS)
 
-# Systems and tags that differ: other assembly, none, no Linux, no Unix, no processes, 32-bit int, the reader of Parquet.
-systems = darwin/arm64 freebsd/amd64 windows/386 js/wasm linux/amd64,noasm,parquet
+# Systems and tags that differ: other assembly, none, no Linux, no Unix, no processes, 32-bit int, the reader of
+# Parquet, the race detector.
+systems = darwin/arm64 freebsd/amd64 windows/386 js/wasm linux/amd64,noasm,parquet,race
 lint: ## check formatting; vet, also for other systems, without assembly, and with Parquet
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }
 	go vet ./...

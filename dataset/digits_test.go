@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+
+	"dpnbench/internal/longtest"
 )
 
 // statistics skips, with -short, a test of properties that follow from the tested bits.
@@ -65,6 +67,7 @@ func TestStrokesBits(t *testing.T) {
 }
 
 func TestDigitsPiecesMakeTheWhole(t *testing.T) {
+	longtest.Native(t)
 	for _, first := range []int{0, 17, TestFirst} {
 		whole := Digits(5, first, draw)
 		r := newStream(9, uint64(first))

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dpnbench/engine/num"
+	"dpnbench/internal/longtest"
 )
 
 // everyPreprocessing are all kinds that do something.
@@ -87,6 +88,7 @@ func TestContrastInvariance(t *testing.T) {
 // TestCentreShift checks that an image that is shifted by whole pixels becomes the same, to the bit, and one that was
 // centred stays where it is, nearly.
 func TestCentreShift(t *testing.T) {
+	longtest.Native(t)
 	const side = 40
 	s := Grey(side, side)
 	for _, p := range everyPreprocessing {
@@ -124,6 +126,7 @@ func moments(p Preprocessing, s Shape, x []float32) placement {
 // TestCentreLargest checks that the moments of the largest images do not overflow: of a white one the middle is the
 // centre of mass.
 func TestCentreLargest(t *testing.T) {
+	longtest.Native(t)
 	const n = mostCentred
 	x := make([]float32, n*n)
 	for j := range x {

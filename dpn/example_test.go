@@ -24,7 +24,7 @@ func Example() {
 	config, err := dpn.Preset("compact")
 	check(err)
 	config = config.For(data)
-	config.Dim, config.Components = 8, 3
+	config.Dim, config.Components, config.Epochs = 8, 3, 100
 	model, err := dpn.New(config, data)
 	check(err)
 	_, err = model.Fit(ctx, e, data.Train, dpn.FitOptions{})

@@ -208,6 +208,7 @@ func TestNoSet(t *testing.T) {
 
 // TestTurns has several goroutines predict by a model that nobody has used yet, on one engine and on another one.
 func TestTurns(t *testing.T) {
+	longtest.Native(t)
 	d, engines := digits(t, 40, 0), []*engine.Engine{newEngine(t), newEngine(t, engine.WithTier(engine.Generic))}
 	for _, preset := range []string{"clean", "raw"} {
 		c, err := Preset(preset)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dpnbench/internal/axes"
+	"dpnbench/internal/longtest"
 
 	xfont "golang.org/x/image/font"
 	"golang.org/x/image/font/sfnt"
@@ -13,6 +14,7 @@ import (
 // TestMissingLetters checks that names in a script that the font lacks leave a trace in a PNG, and
 // stay what they are in an SVG.
 func TestMissingLetters(t *testing.T) {
+	longtest.Native(t)
 	images := map[string][]byte{}
 	for _, title := range []string{"on ", "on 手写", "on 数字写"} {
 		f := Training{Title: title, Epochs: []Epoch{{Epoch: 1, TrainLoss: 1}, {Epoch: 2, TrainLoss: 0.5}}}

@@ -75,7 +75,7 @@ func experiments(e *engine.Engine, d *dataset.Data) map[string]runner {
 			return r, err
 		},
 		"field": func(ctx context.Context, p *Parts) (r Results, err error) {
-			r.Field, err = RunField(ctx, e, d, FieldOptions{Images: 40, Progress: onward(), Parts: p})
+			r.Field, err = RunField(ctx, e, d, FieldOptions{Images: 20, Progress: onward(), Parts: p})
 			return r, err
 		},
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dpnbench/dataset"
+	"dpnbench/internal/longtest"
 )
 
 // Columns of a table that are left out, and those of a model, which are chosen by their names or else by their place.
@@ -205,6 +206,7 @@ func TestColumns(t *testing.T) {
 
 // A table with many columns that a model does not know is read in the time that its cells take.
 func TestManyColumns(t *testing.T) {
+	longtest.Native(t)
 	const n = 1 << 18
 	var text strings.Builder
 	for i := range n {

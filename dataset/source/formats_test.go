@@ -17,6 +17,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/engine"
+	"dpnbench/internal/longtest"
 )
 
 // digits returns a small data set: 40 training and 20 test digits.
@@ -175,6 +176,7 @@ var writers = map[string]func(t testing.TB, d *dataset.Data) (spec string, opt O
 
 // The same data set comes out of every format.
 func TestFormats(t *testing.T) {
+	longtest.Native(t)
 	d := digitsData(t)
 	for name, writer := range writers {
 		spec, opt := writer(t, d)

@@ -12,6 +12,7 @@ import (
 
 	"dpnbench/engine"
 	"dpnbench/internal/linalg"
+	"dpnbench/internal/longtest"
 )
 
 var coverTrials = flag.Int("cover-trials", 0, "trials of TestDepthCovers, 500 to judge it; 0: 20")
@@ -313,6 +314,7 @@ func TestEngineProducts(t *testing.T) {
 // CKA does not change with rotation, scale and place, and is near 0 for independent features. Samples that are
 // sorted by class make no difference.
 func TestCKA(t *testing.T) {
+	longtest.Native(t)
 	e := newEngine(t)
 	random := rand.New(rand.NewPCG(5, 6))
 	const n, dim = 1300, 3

@@ -10,6 +10,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/dpn/separation"
+	"dpnbench/internal/longtest"
 )
 
 // TestSNR holds the formula against examples by hand.
@@ -64,6 +65,7 @@ func finite(x []separation.Float) []separation.Float {
 // TestClean checks that the ascent takes noise away from digits, that it leaves a clean
 // prototype where it is, and that images without noise have none to lose.
 func TestClean(t *testing.T) {
+	longtest.Native(t)
 	ctx, d, e := context.Background(), digits(t, 600, 100), newEngine(t)
 	c, err := dpn.Preset("robust-small")
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"dpnbench/dataset"
 	"dpnbench/dpn"
 	"dpnbench/engine"
+	"dpnbench/internal/longtest"
 )
 
 // Those walked through are the first of each class and then the first mistakes, each once.
@@ -36,6 +37,7 @@ func TestWalked(t *testing.T) {
 // A study has the same numbers for any number of threads, and agrees with what its parts
 // say.
 func TestStudy(t *testing.T) {
+	longtest.Native(t)
 	c, err := dpn.Preset("raw")
 	if err != nil {
 		t.Fatal(err)

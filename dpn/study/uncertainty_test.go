@@ -13,12 +13,14 @@ import (
 	"dpnbench/dpn"
 	"dpnbench/dpn/uncertainty"
 	"dpnbench/engine"
+	"dpnbench/internal/longtest"
 )
 
 // TestStudyUncertainty trains a small network on digits. The study finds that noise and
 // inverted digits are nothing that it knows, agrees with what its parts say, and has the
 // same numbers for any number of threads.
 func TestStudyUncertainty(t *testing.T) {
+	longtest.Native(t)
 	ctx := context.Background()
 	c, err := dpn.Preset("robust")
 	if err != nil {

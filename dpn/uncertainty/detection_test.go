@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dpnbench/internal/longtest"
 )
 
 // normals returns n draws from N(mean, 1).
@@ -140,6 +142,7 @@ func TestDetectMonotone(t *testing.T) {
 // Phi(1.645 - delta). The estimates converge to these values, and about 95% of the intervals
 // contain them.
 func TestDetectCoverage(t *testing.T) {
+	longtest.Native(t)
 	const rounds = 1000
 	for _, c := range []struct {
 		m, n  int

@@ -124,6 +124,7 @@ func utf16(text string) string {
 
 // What is wrong is named by its line and column.
 func TestTableErrors(t *testing.T) {
+	longtest.Native(t)
 	long := strings.Repeat("1,2,3\n", 400000)
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
