@@ -188,7 +188,11 @@ func triples(n int) [][3]int {
 func (p *finder) findBits() (int, error) {
 	bits := 0
 	for _, t := range triples(p.n) {
-		if b := p.bitsAt(t[0], t[1], t[2]); b > 0 && (bits == 0 || b < bits) {
+		b := p.bitsAt(t[0], t[1], t[2])
+		if b == 1 { // fewer bits than numbers of any format have
+			return 0, fmt.Errorf("not a sum: 2 at %d, -2 at %d and 1 at %d give 0, expected 1", t[0], t[1], t[2])
+		}
+		if b > 0 && (bits == 0 || b < bits) {
 			bits = b
 		}
 	}

@@ -161,6 +161,10 @@ func TestNotASum(t *testing.T) {
 			}
 			return m
 		}, "M - M is not 0"},
+		"zero": {func(a, b []float32) float32 { return 0 }, "1 at 2 give 0, expected 1"},
+		"no last term": {func(a, b []float32) float32 {
+			return chained(len(a)-1).Eval(a[:len(a)-1], b[:len(a)-1])
+		}, "1 at 19 give 0, expected 1"},
 		"another order at each call": {func(a, b []float32) float32 {
 			calls++
 			var s float32

@@ -18,15 +18,21 @@ const FunctionULPs = 4
 // is 0. alpha may be multiplied with a, b, a product or a sum of products.
 func Gemm(alpha float64, a, b blas64.General, beta float64, c0 blas64.General) (c, bound blas64.General) {
 	c, bound = New(a.Rows, b.Cols), New(a.Rows, b.Cols)
-	var size blas64.General
+	size, sumA, sumB := New(a.Rows, b.Cols), make([]float64, a.Rows), make([]float64, b.Cols) // of |a| |b|, |a|, |b|
+	k := a.Cols
 	if alpha != 0 {
-		c, _ = MatMul(a, b, blas64.General{})
-		size = New(a.Rows, b.Cols)
-		if a.Cols > 0 {
-			multiply(Abs(a), Abs(b), size)
+		absA, absB := Abs(a), Abs(b)
+		addProduct(a, b, c)
+		addProduct(absA, absB, size)
+		for p := range k {
+			for i := range sumA {
+				sumA[i] += absA.Data[i*absA.Stride+p]
+			}
+			for j := range sumB {
+				sumB[j] += absB.Data[p*absB.Stride+j]
+			}
 		}
 	}
-	k := a.Cols
 	for i := range a.Rows {
 		for j := range b.Cols {
 			at := i*c.Stride + j
@@ -34,9 +40,7 @@ func Gemm(alpha float64, a, b blas64.General, beta float64, c0 blas64.General) (
 			if alpha != 0 {
 				v, s = alpha*c.Data[at], math.Abs(alpha)*size.Data[at]
 				under += float64(k+1) * (1 + math.Abs(alpha))
-				for p := range k { // of alpha a or alpha b, before the product
-					under += math.Abs(a.Data[i*a.Stride+p]) + math.Abs(b.Data[p*b.Stride+j])
-				}
+				under += sumA[i] + sumB[j] // of alpha a or alpha b, before the product
 			}
 			if beta != 0 {
 				old := c0.Data[i*c0.Stride+j]

@@ -60,18 +60,8 @@ func MatMul(a, b, c0 blas64.General) (c, bound blas64.General) {
 		copy(c.Data, c0.Data)
 		copy(bound.Data, Abs(c0).Data)
 	}
-	if len(c.Data) == 0 {
-		return c, bound
-	}
-	switch {
-	case a.Cols == 0:
-	case !finite(b): // blas64 leaves out products with 0, which are NaN here
-		multiply(a, b, c)
-		multiply(Abs(a), Abs(b), bound)
-	default:
-		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, a, b, 1, c)
-		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, Abs(a), Abs(b), 1, bound)
-	}
+	addProduct(a, b, c)
+	addProduct(Abs(a), Abs(b), bound)
 	k := a.Cols + 1
 	for i := range bound.Data {
 		bound.Data[i] = Gamma(k)*bound.Data[i] + float64(k)*tiny
@@ -79,8 +69,16 @@ func MatMul(a, b, c0 blas64.General) (c, bound blas64.General) {
 	return c, bound
 }
 
-// multiply adds a b to c by plain loops.
-func multiply(a, b, c blas64.General) {
+// addProduct adds a b to c.
+func addProduct(a, b, c blas64.General) {
+	if len(c.Data) == 0 || a.Cols == 0 {
+		return
+	}
+	if finite(b) {
+		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, a, b, 1, c)
+		return
+	}
+	// blas64 leaves out products with 0, which are NaN here
 	for i := range a.Rows {
 		for p := range a.Cols {
 			for j := range b.Cols {
