@@ -30,6 +30,7 @@ type settings struct {
 	slowRounds int   // the same where a round takes many seconds
 	least      time.Duration
 	only       []string
+	presets    []string // of training
 	python     string
 }
 
@@ -53,6 +54,8 @@ func run(ctx context.Context) error {
 	threads := flag.String("threads", "",
 		"numbers of threads, with commas between them (default: one, and all that the process may use)")
 	only := flag.String("only", strings.Join(peers, ","), "peers, with commas between them")
+	presets := flag.String("presets", strings.Join(trainedPresets, ","),
+		"presets of training, with commas between them")
 	quick := flag.Bool("quick", false, "6 rounds, one where a round takes over 5 s: does everything work?")
 	python := flag.String("python", "",
 		"Python to use (default: the first of python3 and /usr/bin/python3 that has the package)")
@@ -64,13 +67,18 @@ func run(ctx context.Context) error {
 		return fmt.Errorf("-rounds %d: expected at least 6, for an interval", *rounds)
 	}
 	s := &settings{rounds: *rounds, slowRounds: min(*rounds, max(7, *rounds/3)), least: *least,
-		only: strings.Split(*only, ","), python: *python}
+		only: strings.Split(*only, ","), presets: strings.Split(*presets, ","), python: *python}
 	if *quick {
 		s.rounds, s.slowRounds, s.least = 6, 1, 5*time.Millisecond
 	}
 	for _, name := range s.only {
 		if !slices.Contains(peers, name) {
 			return fmt.Errorf("-only %s: expected some of %s", name, strings.Join(peers, ", "))
+		}
+	}
+	for _, name := range s.presets {
+		if !slices.Contains(trainedPresets, name) {
+			return fmt.Errorf("-presets %s: expected some of %s", name, strings.Join(trainedPresets, ", "))
 		}
 	}
 	var err error

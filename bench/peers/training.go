@@ -49,7 +49,7 @@ func training(ctx context.Context, s *settings) error {
 	if err != nil {
 		return err
 	}
-	for _, preset := range trainedPresets {
+	for _, preset := range s.presets {
 		if err := trainingOf(ctx, s, dir, peers, data, preset); err != nil {
 			return fmt.Errorf("preset %s: %w", preset, err)
 		}
