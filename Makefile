@@ -2,7 +2,7 @@
 # compiler, Chromium or Python.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-mpi test-foreign test-race test-arm64 test-machines test-noavx test-avx2 test-s390x test-386 test-avx512 soak fuzz check bench peers data-table lint man gallery recording release clean
+.PHONY: help build demo test test-mpi test-foreign test-race test-arm64 test-machines test-noavx test-avx2 test-s390x test-386 test-avx512 soak fuzz check bench peers data-table lint lint-cgo man gallery recording release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,19 +21,17 @@ test: ## the tests, then the short tests of the engine and the network in pure G
 # race detector. Without DWARF (-w) their many programs are linked faster.
 short = -short -vet=off -tags nobrowser -ldflags=-w
 
-# -vet=off, because lint runs go vet.
+# -vet=off, because lint and lint-cgo run the checks of go vet.
 test-race: ## the short tests with the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test $(short) -race ./engine/... ./dpn/... ./bench/... ./cmd/...
 
 test-mpi: ## ranks in processes of their own: messages with Open MPI and MPICH, training with Open MPI (Debian: libopenmpi-dev, libmpich-dev)
 	for cc in mpicc.openmpi mpicc.mpich; do \
-		CGO_ENABLED=1 CC=$$cc go vet -tags mpi ./internal/mpi && \
 		CGO_ENABLED=1 CC=$$cc go test -vet=off -tags mpi ./internal/mpi || exit 1; \
 	done
 	CGO_ENABLED=1 CC=mpicc.openmpi go test -vet=off -tags mpi ./cmd/dpnbench -run TestMPI
 
 test-foreign: ## kernels in shared libraries: broken ones are found, correct ones pass (needs gcc)
-	CGO_ENABLED=1 go vet -tags foreign ./internal/foreign ./cmd/dpnbench
 	CGO_ENABLED=1 go test -vet=off -tags foreign ./internal/foreign
 
 test-machines: test-arm64 test-noavx test-avx2 test-s390x ## emulated: the short tests on arm64 and big-endian s390x; kernels on amd64 without AVX; the choice of tier on amd64
@@ -99,11 +97,13 @@ data-table: build ## train on MNIST, Fashion-MNIST (DATA=FOLDER) and small table
 
 # Systems and tags that differ: other assembly, none, no Linux, no Unix, no processes, 32-bit int, the reader of
 # Parquet, the race detector.
-systems = darwin/arm64 freebsd/amd64 windows/386 js/wasm linux/amd64,noasm,parquet,race
-lint: ## check formatting; vet, also for other systems, without assembly, and with Parquet
+systems = linux/amd64 darwin/arm64 freebsd/amd64 windows/386 js/wasm linux/amd64,noasm,parquet,race
+lint: ## check formatting; vet for several systems, without assembly, and with Parquet
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }
-	go vet ./...
 	go run ./internal/vet $(systems)
+
+lint-cgo: ## vet what needs a C compiler: MPI, kernels in shared libraries, OpenBLAS (Debian: libopenmpi-dev, libopenblas-dev)
+	CC=mpicc.openmpi go run ./internal/vet linux/amd64,cgo,foreign,mpi,openblas
 
 man: ## manual pages and shell completions, in out/manual
 	rm -rf out/manual

@@ -2,14 +2,15 @@
 //
 //	go run ./internal/vet windows/386 linux/amd64,noasm
 //
-// checks all packages and their tests for 32-bit Windows, and for Linux with the tag noasm. go vet compiles for a
-// system whatever the packages import, which takes a minute or two; this command reads the types from the source
-// instead, in ten seconds. It does not assemble.
+// checks all packages and their tests for 32-bit Windows, and for Linux with the tag noasm. With the tag cgo it needs
+// a C compiler. go vet compiles for a system whatever the packages import, and checks that, too, which takes a minute
+// or two; this command reads the types from the source instead, in ten seconds. It does not assemble.
 package main
 
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/analysis/checker"
@@ -38,10 +39,14 @@ func check(target string, patterns ...string) error {
 	if !ok {
 		return fmt.Errorf("expected GOOS/GOARCH, then build tags after commas")
 	}
+	cgo := "0"
+	if slices.Contains(strings.Split(tags, ","), "cgo") {
+		cgo = "1"
+	}
 	loaded, err := packages.Load(&packages.Config{
 		Mode:       packages.LoadAllSyntax | packages.NeedModule,
 		Tests:      true,
-		Env:        append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0"),
+		Env:        append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED="+cgo),
 		BuildFlags: []string{"-tags=" + tags},
 	}, patterns...)
 	if err != nil {

@@ -13,6 +13,7 @@ func TestCheck(t *testing.T) {
 		{"windows/amd64", "fault", "errors: 1"},
 		{"linux/386", "fault", "errors: 1"},
 		{"linux/amd64,wrong", "fault", "errors: 1"},
+		{"linux/amd64,cgo", "fault", "errors: 1"},
 		{"linux", "fault", "expected GOOS/GOARCH"},
 		{"linux/none", "fault", "linux/none"},
 	} {

@@ -1,0 +1,5 @@
+//go:build cgo
+
+package fault
+
+var _ int = "a text"
