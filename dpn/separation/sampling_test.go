@@ -11,7 +11,6 @@ import (
 
 	"dpnbench/engine"
 	"dpnbench/engine/num"
-	"dpnbench/internal/longtest"
 	"dpnbench/internal/stat"
 
 	"gonum.org/v1/gonum/mat"
@@ -496,7 +495,6 @@ func TestSamplingErrors(t *testing.T) {
 // D grows towards the true value with the number of samples; the estimates for n → ∞ reach it much
 // earlier.
 func TestCurve(t *testing.T) {
-	longtest.Native(t)
 	e := newEngine(t)
 	c := newNormalClasses(5, 4, 30, 1)
 	s := c.draw(rand.New(rand.NewPCG(1, 2)), 500)
