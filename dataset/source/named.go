@@ -107,8 +107,8 @@ func readNamed(name string, opt Options) (*content, error) {
 		}
 		looked = append(looked, p.shown)
 	}
-	return nil, fmt.Errorf("no %s in %s (run \"dpnbench data fetch %s\", or set DPN_DATA to its folder): %w",
-		Title(name), strings.Join(looked, " or "), name, fs.ErrNotExist)
+	return nil, fmt.Errorf("no %s in %s (run \"dpnbench data fetch %s\", or set DPN_DATA to the folder that contains "+
+		"its folder %s): %w", Title(name), strings.Join(looked, " or "), name, name, fs.ErrNotExist)
 }
 
 // namedClasses returns the names of the classes of a data set; nil for a model that knows them by others, such as

@@ -127,8 +127,8 @@ func (o Options) first(split string, n int) int {
 }
 
 // Open loads the data set that spec names. "digits" are the built-in digits; "mnist" and
-// "fashion-mnist" are searched for in the folder named by the environment variable DPN_DATA (and
-// folders of those names in it), then in CacheDir; "mnist-c:FOLDER" are the clean images of MNIST-C's
+// "fashion-mnist" are searched for in folders of these names in the one that the environment variable
+// DPN_DATA names (MNIST before that in it itself), then in CacheDir; "mnist-c:FOLDER" are the clean images of MNIST-C's
 // arrays (see OpenMNISTC); anything else is a file or folder in one of
 // Formats (write "./digits" for a folder of that name), or two files with a comma between them. An
 // error is one line; it satisfies errors.Is(err, fs.ErrNotExist) if a folder or file is missing, and
