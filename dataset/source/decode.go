@@ -44,6 +44,12 @@ func decode(file []byte, most int) (p *decoded, err error) {
 	if err != nil {
 		return nil, problemOf(err)
 	}
+	if screen := image.Rect(0, 0, config.Width, config.Height); format == "gif" && x.Bounds() != screen {
+		whole := image.NewRGBA(screen) // x is a part of it
+		draw.Draw(whole, screen, image.White, image.Point{}, draw.Src)
+		draw.Draw(whole, x.Bounds(), x, x.Bounds().Min, draw.Over)
+		x = whole
+	}
 	if p = flatten(x); p.rows < 1 || p.cols < 1 {
 		return nil, errors.New("an image without pixels")
 	}

@@ -125,12 +125,10 @@ func holds(path string, kind func(name string) bool) bool {
 // holdsImages says whether a folder has images, or folders of them.
 func holdsImages(path string) bool {
 	found := errors.New("found")
-	return filepath.WalkDir(path, func(file string, e fs.DirEntry, err error) error {
+	return walk(path, func(file string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case file == path:
-			return nil
 		case ignored(e.Name()) && e.IsDir():
 			return fs.SkipDir
 		case !e.IsDir() && isImage(file) && !ignored(e.Name()):
@@ -138,6 +136,23 @@ func holdsImages(path string) bool {
 		}
 		return nil
 	}) == found
+}
+
+// walk visits what is in a folder as filepath.WalkDir does. It follows links to folders: the folder itself, and those
+// in it, which may be of classes.
+func walk(dir string, visit fs.WalkDirFunc) error {
+	root := dir + string(filepath.Separator)
+	return filepath.WalkDir(root, func(file string, e fs.DirEntry, err error) error {
+		switch {
+		case err == nil && file == root:
+			return nil
+		case err == nil && e.Type()&fs.ModeSymlink != 0 && filepath.Dir(file) == filepath.Clean(dir):
+			if info, err := os.Stat(file); err == nil && info.IsDir() {
+				return filepath.WalkDir(file+string(filepath.Separator), visit)
+			}
+		}
+		return visit(file, e, err)
+	})
 }
 
 // entries returns the names in a folder.

@@ -2,6 +2,7 @@ package source
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"dpnbench/dataset"
@@ -72,6 +73,16 @@ func TestFractions(t *testing.T) {
 		}
 		if d.Shape() != c.want || c.first != "" && fmt.Sprint(d.Train.Image(0)) != c.first {
 			t.Errorf("%s, %v: %v, want %v %s", c.shape, c.opt, d.Shape(), c.want, c.first)
+		}
+	}
+}
+
+// Whole numbers 0 and 1 are nearly black images; a note says so.
+func TestBinaryLevels(t *testing.T) {
+	for levels, want := range map[[2]byte]int{{0, 1}: 1, {0, 0}: 0, {1, 2}: 0} {
+		d, err := Open(write(t, t.TempDir(), "x.npy", npy("|u1", "(1, 1, 2)", levels)), Options{})
+		if err != nil || len(d.Notes) != want || want > 0 && !strings.Contains(d.Notes[0], "levels 0 and 1 of 255") {
+			t.Errorf("%v: %+v, %v", levels, d, err)
 		}
 	}
 }

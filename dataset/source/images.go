@@ -131,12 +131,10 @@ func imagesIn(path string) ([]imageFile, error) {
 	var files []imageFile
 	images := 0
 	in := map[string]int{}
-	err = filepath.WalkDir(path, func(file string, e fs.DirEntry, err error) error {
+	err = walk(path, func(file string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return fmt.Errorf("%s: %w", file, regular.Cause(err))
-		case file == path:
-			return nil
 		case ignored(e.Name()) && e.IsDir():
 			return fs.SkipDir
 		case ignored(e.Name()):

@@ -127,6 +127,11 @@ func TestDecode(t *testing.T) {
 		"gif": {encode(at(palette, color.White, color.RGBA{10, 20, 30, 255}),
 			func(b *bytes.Buffer, x image.Image) error { return gif.Encode(b, x, nil) }),
 			[]byte{255, 10, 255, 20, 255, 30}},
+		"part of a gif": {encode(palette, func(b *bytes.Buffer, _ image.Image) error {
+			x := image.NewPaletted(image.Rect(1, 0, 2, 1), color.Palette{color.Black})
+			return gif.EncodeAll(b, &gif.GIF{Image: []*image.Paletted{x}, Delay: []int{0},
+				Config: image.Config{ColorModel: x.Palette, Width: 3, Height: 2}})
+		}), []byte{255, 0, 255, 255, 255, 255}},
 	} {
 		if p, err := decode(c.file, mostPixels); err != nil || !bytes.Equal(p.pixels, c.pixels) {
 			t.Errorf("%s: %v, %v, want %v", name, p, err, c.pixels)

@@ -207,7 +207,7 @@ func otherFiles(path string) []string {
 		}
 		return files
 	}
-	filepath.WalkDir(path, func(file string, e fs.DirEntry, err error) error {
+	walk(path, func(file string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() {
 			files = append(files, file)
 		}

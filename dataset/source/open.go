@@ -89,7 +89,7 @@ func (o Options) check(most int) error {
 	for _, e := range []*SizeError{{Split: "train", Size: o.TrainSize}, {Split: "test", Size: o.TestSize}} {
 		switch {
 		case e.Size < 0:
-			e.Problem = "expected a number of images, or 0 for all"
+			e.Problem = "expected a number of samples, or 0 for all"
 			return e
 		case e.Size > most:
 			e.Problem = fmt.Sprintf("expected at most %d images", most)

@@ -557,7 +557,7 @@ func FuzzSafetensors(f *testing.F) {
 	f.Add(tensorFile(`{"__metadata__":{},"a":{"dtype":"BF16","shape":[],"data_offsets":[0,2]}}`, make([]byte, 8)))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		fuzzlimit.Check(t, 64*len(b)+4<<20, func() {
-			if list, err := readSafetensors("x", bytes.NewReader(b), int64(len(b)), ""); err == nil {
+			if list, err := readSafetensors("x", bytes.NewReader(b), int64(len(b)), "", nil); err == nil {
 				use(t, list, len(b))
 			}
 		})

@@ -81,7 +81,7 @@ func Open(spec string, o Options) (*File, error) {
 		out.Arrays, err = readNPZ(path, f, size, name, o)
 		out.Order = true
 	case ".safetensors":
-		out.Arrays, err = readSafetensors(path, f, size, name)
+		out.Arrays, err = readSafetensors(path, f, size, name, o.Want)
 	case ".csv", ".tsv":
 		var a *Array
 		if a, err = readCSV(path, name, f, o); err == nil {

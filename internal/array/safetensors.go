@@ -22,7 +22,7 @@ var tensorTypes = map[string]string{"BOOL": "|b1", "U8": "|u1", "I8": "|i1", "U1
 
 // readSafetensors returns the tensors of a file, or only the one of a name, in the order in which
 // they lie there. The format is that of https://github.com/huggingface/safetensors.
-func readSafetensors(file string, r io.ReaderAt, size int64, only string) ([]*Array, error) {
+func readSafetensors(file string, r io.ReaderAt, size int64, only string, want func(string) bool) ([]*Array, error) {
 	var prefix [8]byte
 	n, _ := r.ReadAt(prefix[:], 0)
 	length := binary.LittleEndian.Uint64(prefix[:])
@@ -49,7 +49,7 @@ func readSafetensors(file string, r io.ReaderAt, size int64, only string) ([]*Ar
 		return nil, missing(file, only, names)
 	}
 	for _, name := range names {
-		if only != "" && name != only {
+		if only != "" && name != only || want != nil && !want(name) {
 			continue
 		}
 		a := &Array{File: file, Name: name, data: r}

@@ -5,6 +5,21 @@ import (
 	"testing"
 )
 
+// TestUnwantedTensors leaves out tensors that nobody asks for, whatever they are.
+func TestUnwantedTensors(t *testing.T) {
+	path := save(t, "x.safetensors", tensorFile(`{"x":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]},`+
+		`"epoch":{"dtype":"I64","shape":[],"data_offsets":[8,16]},"q":{"dtype":"F8","shape":[2],"data_offsets":[0,2]}}`,
+		make([]byte, 16)))
+	f, err := Open(path, Options{Want: func(name string) bool { return name == "x" }})
+	if err != nil || len(f.Arrays) != 1 || f.Arrays[0].Name != "x" {
+		t.Fatalf("%+v, %v", f, err)
+	}
+	f.Close()
+	if _, err := Open(path, Options{}); err == nil {
+		t.Error("a tensor of an unknown type is wanted")
+	}
+}
+
 // TestConvert converts numbers of every type of safetensors to float32.
 func TestConvert(t *testing.T) {
 	inf := float32(math.Inf(1))
