@@ -328,6 +328,8 @@ func (p *predicting) predict(ctx context.Context, e *engine.Engine, m *dpn.Model
 		return fmt.Errorf("--model %s: %w", p.model.path, err)
 	case p.app.out.err != nil: // run reports it
 		return nil
+	case p.out == "":
+		return err
 	default:
 		return fmt.Errorf("--out %s: %w", p.out, regular.Cause(err))
 	}

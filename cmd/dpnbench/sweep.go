@@ -88,7 +88,6 @@ type sweeping struct {
 	jobs, index int
 	list        bool
 	plan        *sweep.Plan
-	data        string // name of the last run that was read
 
 	mu      sync.Mutex      // while runs train side by side
 	samples map[string]seen // of the runs that have ended, by their settings of data
@@ -159,7 +158,7 @@ func (s *sweeping) run(ctx context.Context, flags *pflag.FlagSet) error {
 			points = s.plan.Next(found)
 		}
 	}
-	return s.finish(s.plan.Report(results, s.data))
+	return s.finish(s.plan.Report(results))
 }
 
 // check reads the file and refuses wrong flags, settings and files before any work.
@@ -185,6 +184,9 @@ func (s *sweeping) check(flags *pflag.FlagSet) (err error) {
 	}
 	if s.out == "" {
 		s.out = strings.TrimSuffix(filepath.Base(s.config), filepath.Ext(s.config))
+	}
+	if n := len(s.plan.Points); n < s.plan.Draws {
+		s.note("draws %d: only %s differ\n", s.plan.Draws, format.Count(n, "setting"))
 	}
 	files := s.files()
 	files.Input("--config", s.config)
@@ -253,10 +255,7 @@ func (s *sweeping) found(r sweep.Run) (*sweep.Result, error) {
 	if err := s.sameSamples(r.Index, &t); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	s.data = t.Data
-	s.mu.Unlock()
-	x.Status, x.ValLoss, x.ValAccuracy = sweep.Finished, separation.Float(t.Validation.Loss),
+	x.Data, x.Status, x.ValLoss, x.ValAccuracy = t.Data, sweep.Finished, separation.Float(t.Validation.Loss),
 		separation.Float(t.Validation.Accuracy)
 	x.BestEpoch, x.Updates, x.Seconds, x.WeightsSHA256 = t.BestEpoch, t.Updates, t.Seconds, t.WeightsSHA256
 	x.TestLoss, x.TestAccuracy, x.TestSamples = t.TestLoss, t.TestAccuracy, t.TestSamples

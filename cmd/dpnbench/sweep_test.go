@@ -144,6 +144,10 @@ func TestSweepUsage(t *testing.T) {
 		config := sweepConfig(t, dir, data, c.before, c.after)
 		fails(t, with([]string{"sweep", "--config", config, "--out", filepath.Join(dir, "out")}, c.args...), c.want...)
 	}
+	few := sweepConfig(t, dir, data, "", "[sweep]\nmethod = 'random'\ndraws = 3\n[vary]\nlr = [1, 2]")
+	if text := succeed(t, "sweep", "--config", few, "--list"); !strings.Contains(text, "draws 3: only 2 settings differ") {
+		t.Errorf("fewer settings than draws: %s", text)
+	}
 	fails(t, []string{"sweep"}, "--config: expected a TOML file")
 	fails(t, []string{"sweep", "--config", filepath.Join(dir, "none")}, "--config", "none", "no such file")
 	if list, _ := filepath.Glob(filepath.Join(dir, "out", runsFolder, "*", "*")); len(list) > 0 {

@@ -105,7 +105,7 @@ func TestTiedSettings(t *testing.T) {
 	for i, r := range all {
 		r.ValLoss, r.ValAccuracy, r.Seconds = 0.5, separation.Float(0.7+0.1*float64(i/2%2)), float64(i)
 	}
-	r := p.Report(all, "digits")
+	r := p.Report(all)
 	var order []string
 	for _, g := range r.Table {
 		order = append(order, fmt.Sprint(g.settings[0].Value, " ", g.Seconds))
@@ -148,7 +148,7 @@ func TestSecond(t *testing.T) {
 				r.Status, r.Error = Failed, "the loss is not finite"
 			}
 		}
-		text := strings.Join(p.Report(all, "digits").Summary(), "\n")
+		text := strings.Join(p.Report(all).Summary(), "\n")
 		if says := strings.Contains(text, "Second: "); says != (c.want != "") || !strings.Contains(text, c.want) ||
 			!strings.Contains(text, c.wantBefore) {
 			t.Errorf("%s, want %q and %q", text, c.wantBefore, c.want)
@@ -158,7 +158,7 @@ func TestSecond(t *testing.T) {
 	p := mustPlan(t, "epochs = 9\n[sweep]\nmethod = 'halving'\n[vary]\nlr = [0.1, 0.01, 0.001]")
 	first := results(p.Rung(0, p.All()))
 	all := slices.Concat(first, results(p.Rung(1, p.Next(first))))
-	r := p.Report(all, "digits")
+	r := p.Report(all)
 	if text := strings.Join(r.Summary(), "\n"); strings.Contains(text, "Second: ") {
 		t.Errorf("the second setting had fewer epochs: %s", text)
 	}
@@ -166,7 +166,7 @@ func TestSecond(t *testing.T) {
 		t.Errorf("epochs of the last rungs: %q", rows)
 	}
 	p = mustPlan(t, "[vary]\ndata-seed = [1, 2]")
-	text := strings.Join(p.Report(results(p.Rung(0, p.All())), "digits").Summary(), "\n")
+	text := strings.Join(p.Report(results(p.Rung(0, p.All()))).Summary(), "\n")
 	if !strings.Contains(text, "Settings of other data-seed were validated on other samples") {
 		t.Errorf("other samples: %s", text)
 	}
@@ -185,7 +185,7 @@ func TestCurvesAndAxes(t *testing.T) {
 			r.ValLoss = 10
 		}
 	}
-	r := p.Report(all, "digits")
+	r := p.Report(all)
 	point := r.Table[0].curve()[1]
 	if point.X != 2 || point.Y != 1.5 || point.Low != 1 || point.High != 2 {
 		t.Errorf("the second epoch: %+v, want the mean 1.5 from 1 to 2", point)
@@ -207,7 +207,7 @@ func TestCurvesAndAxes(t *testing.T) {
 
 	all[0].ValLoss = separation.Float(math.NaN())
 	var b bytes.Buffer
-	if err := p.Report(all, "digits").WriteCSV(&b); err != nil {
+	if err := p.Report(all).WriteCSV(&b); err != nil {
 		t.Fatal(err)
 	}
 	if line := strings.Split(b.String(), "\n")[1]; !strings.Contains(line, ",finished,,0.9,") {
@@ -221,5 +221,21 @@ func TestCommand(t *testing.T) {
 	const want = "dpnbench train --layer-norm=false --contrast=true --lr 0.1 --out folder"
 	if got := Command(run, "", "folder"); got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestDataNames names the data sets of the runs, in the order of the plan, also where none is known.
+func TestDataNames(t *testing.T) {
+	p := mustPlan(t, "[vary]\ndata = ['b', 'a']\nseed = [1, 2]")
+	all := results(p.Rung(0, p.All()))
+	for _, c := range []struct{ names, title string }{
+		{"b b a a", "Sweep of data on b, a"}, {"- b a -", "Sweep of data on b, a"}, {"- - - -", "Sweep of data"},
+	} {
+		for i, name := range strings.Fields(c.names) {
+			all[i].Data = strings.Trim(name, "-")
+		}
+		if got := p.Report(all).Page(nil).Title; got != c.title {
+			t.Errorf("%s: title %q, want %q", c.names, got, c.title)
+		}
 	}
 }

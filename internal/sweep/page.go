@@ -23,10 +23,13 @@ const (
 
 // Page shows the table, the curves and the parallel coordinates. facts name the machine.
 func (r *Report) Page(facts []report.Fact) report.Page {
-	p := report.Page{Kind: "dpnbench sweep", Title: "Sweep of " + strings.Join(r.Varied, ", ") + " on " + r.Data,
+	p := report.Page{Kind: "dpnbench sweep", Title: "Sweep of " + strings.Join(r.Varied, ", "),
 		Summary: r.Summary(), Facts: append(r.facts(), facts...)}
 	if len(r.Varied) == 0 {
-		p.Title = "Seeds on " + r.Data
+		p.Title = "Seeds"
+	}
+	if r.Data != "" {
+		p.Title += " on " + r.Data
 	}
 	if curves := r.curves(); plot.Check(curves) == nil {
 		p.First = report.Figures{{Figure: curves, Caption: r.curvesCaption()}}

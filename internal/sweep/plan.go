@@ -57,6 +57,7 @@ type Plan struct {
 	Axes   []Axis    // what varies but the seed, in the order of dpn.SettingNames
 	Seeds  []string  // empty: that of Fixed or of the preset
 	Points [][]string
+	Draws  int   // of points that were asked for; 0: all
 	Epochs []int // of the rungs of Halving; nil without
 	keep   int   // one of so many points goes on to the next rung
 }
@@ -98,7 +99,7 @@ func (p *Plan) read(settings, options, vary map[string]any) error {
 	o := table{options, nil}
 	p.Method = o.word("method", Grid, Random, Halving)
 	p.By = o.word("by", ByLoss, ByAccuracy)
-	draws := o.number("draws", 0, 1, mostRuns)
+	p.Draws = o.number("draws", 0, 1, mostRuns)
 	seed := o.number("draw-seed", 1, 0, math.MaxInt32)
 	p.keep = o.number("keep-one-of", 3, 2, 100)
 	least := o.number("least-epochs", 1, 1, 1_000_000)
@@ -112,7 +113,7 @@ func (p *Plan) read(settings, options, vary map[string]any) error {
 				strings.Join(methods, " and "))
 		}
 	}
-	if p.Method == Random && draws == 0 {
+	if p.Method == Random && p.Draws == 0 {
 		return errors.New(`sweep.draws: expected the number of settings to draw with method "random"`)
 	}
 	for _, name := range dpn.SettingNames() {
@@ -120,13 +121,13 @@ func (p *Plan) read(settings, options, vary map[string]any) error {
 			p.Fixed = append(p.Fixed, Setting{name, text(v)})
 		}
 		if v, ok := vary[name]; ok {
-			if err := p.axis(name, v, draws > 0); err != nil {
+			if err := p.axis(name, v, p.Draws > 0); err != nil {
 				return err
 			}
 		}
 	}
-	if draws > 0 {
-		p.draw(draws, uint64(seed))
+	if p.Draws > 0 {
+		p.draw(p.Draws, uint64(seed))
 	} else if err := p.grid(); err != nil {
 		return err
 	}

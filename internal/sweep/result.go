@@ -59,6 +59,7 @@ type Result struct {
 	Seconds       float64          `json:"seconds"`
 	WeightsSHA256 string           `json:"weights_sha256"`
 
+	Data         string           `json:"-"` // its name; empty for a run that has not finished
 	TestLoss     separation.Float `json:"-"` // only that of the best run is shown
 	TestAccuracy separation.Float `json:"-"`
 	TestSamples  int              `json:"-"`
@@ -239,15 +240,20 @@ type Best struct {
 }
 
 // Report compares the results of all runs on data of a name.
-func (p *Plan) Report(results []*Result, data string) *Report {
+func (p *Plan) Report(results []*Result) *Report {
 	r := &Report{Format: 1, File: p.File, Method: p.Method, By: p.By, Fixed: settings(p.Fixed), Varied: []string{},
-		Seeds: append([]string{}, p.Seeds...), Data: data, Table: p.Rank(results), Runs: results, plan: p}
+		Seeds: append([]string{}, p.Seeds...), Table: p.Rank(results), Runs: results, plan: p}
 	for _, a := range p.Axes {
 		r.Varied = append(r.Varied, a.Name)
 	}
+	var data []string
 	for _, s := range results {
 		r.Seconds += s.Seconds
+		if s.Data != "" && !slices.Contains(data, s.Data) {
+			data = append(data, s.Data)
+		}
 	}
+	r.Data = strings.Join(data, ", ")
 	var best *Result
 	var least [2]float64
 	for _, s := range r.Table[0].Runs {

@@ -184,7 +184,7 @@ func results(runs []Run) (all []*Result) {
 			x.Curve = append(x.Curve, separation.Float(0.3+off+1/float64(1+epoch)+0.01*float64(r.Index%3)))
 		}
 		x.ValLoss, x.ValAccuracy = x.Curve[2], separation.Float(0.9-off/10)
-		x.TestAccuracy, x.TestSamples = 0.91, 1000
+		x.TestAccuracy, x.TestSamples, x.Data = 0.91, 1000, "digits"
 		all = append(all, x)
 	}
 	return all
@@ -225,7 +225,7 @@ func TestHalving(t *testing.T) {
 		}
 	}
 	fail(last)
-	r := p.Report(all, "digits")
+	r := p.Report(all)
 	if s := r.Summary(); r.Best == nil || r.Best.Index != second[0].Index || r.Table[8].Runs[0] != last[0] ||
 		!strings.HasPrefix(s[0], "Best of 9 settings: lr 0.003162 ") ||
 		!strings.Contains(s[len(s)-1], "2 of 26 runs failed") {
@@ -233,7 +233,7 @@ func TestHalving(t *testing.T) {
 	}
 	fail(second)
 	fail(slices.DeleteFunc(slices.Clone(first), func(x *Result) bool { return slices.Contains(next, x.Point) }))
-	if r = p.Report(all, "digits"); r.Best != nil ||
+	if r = p.Report(all); r.Best != nil ||
 		r.Summary()[0] != "No setting finished a run of its last rung: the loss is not finite" {
 		t.Errorf("all last runs failed: best %+v, %q", r.Best, r.Summary())
 	}
@@ -247,7 +247,7 @@ func TestRank(t *testing.T) {
 	nan := separation.Float(math.NaN())
 	all[4].Status, all[4].ValLoss, all[4].ValAccuracy = Failed, nan, nan
 	all[0].ValAccuracy, all[1].ValAccuracy, all[2].ValAccuracy = 0.5, 0.6, 0.7
-	r := p.Report(all, "digits")
+	r := p.Report(all)
 	a := r.Table[1].Accuracy
 	if r.Table[2].Failed != 1 || !(math.Abs(float64(a.Mean)-0.6) <= 1e-12) ||
 		!(math.Abs(float64(a.SD)-0.1) <= 1e-12) ||
@@ -255,7 +255,7 @@ func TestRank(t *testing.T) {
 		t.Errorf("best %+v, table %+v", r.Best.Index, r.Table[1])
 	}
 	all[6].ValLoss, all[7].ValLoss = 0.9, 0.2 // of the same accuracy
-	if r = p.Report(all, "digits"); r.Best.Index != 7 {
+	if r = p.Report(all); r.Best.Index != 7 {
 		t.Errorf("best %+v, want the run of the smallest loss among those of the best accuracy", r.Best.Index)
 	}
 	lost := results(p.Rung(0, p.All())) // all of one setting, and one of another
@@ -269,7 +269,7 @@ func TestRank(t *testing.T) {
 	for range len(all) {
 		all = append(all[1:], all[0])
 		slices.SortStableFunc(all, func(a, b *Result) int { return a.Rung - b.Rung })
-		if got := p.Report(all, "digits").Rows(0); !slices.Equal(got[1][:2], rows[1][:2]) {
+		if got := p.Report(all).Rows(0); !slices.Equal(got[1][:2], rows[1][:2]) {
 			t.Errorf("%q, want %q", got, rows)
 		}
 	}
@@ -280,7 +280,7 @@ func TestRank(t *testing.T) {
 		x.Status = Failed
 	}
 	all[0].Error = "the loss is not finite"
-	if s := p.Report(all, "digits").Summary(); s[0] != "All runs failed: the loss is not finite" {
+	if s := p.Report(all).Summary(); s[0] != "All runs failed: the loss is not finite" {
 		t.Error(s)
 	}
 }
@@ -293,7 +293,7 @@ func sample(t *testing.T) *Report {
 	all := results(p.Rung(0, p.All()))
 	last := all[len(all)-1]
 	last.Status, last.ValLoss, last.Error = Failed, separation.Float(math.NaN()), "the loss is not finite"
-	return p.Report(all, "digits")
+	return p.Report(all)
 }
 
 func page(t *testing.T) []byte {
