@@ -145,7 +145,8 @@ func TestSweepUsage(t *testing.T) {
 		fails(t, with([]string{"sweep", "--config", config, "--out", filepath.Join(dir, "out")}, c.args...), c.want...)
 	}
 	few := sweepConfig(t, dir, data, "", "[sweep]\nmethod = 'random'\ndraws = 3\n[vary]\nlr = [1, 2]")
-	if text := succeed(t, "sweep", "--config", few, "--list"); !strings.Contains(text, "draws 3: only 2 settings differ") {
+	text := succeed(t, "sweep", "--config", few, "--list")
+	if !strings.Contains(text, "draws 3: only 2 settings differ") {
 		t.Errorf("fewer settings than draws: %s", text)
 	}
 	fails(t, []string{"sweep"}, "--config: expected a TOML file")

@@ -187,8 +187,8 @@ func readPart(name string, open opener, n int, opt Options) (*part, error) {
 		})
 		if !errors.As(err, &p.noLevel) {
 			if slices.Contains(p.pixels, 1) && slices.Max(p.pixels) == 1 {
-				p.notes = append(p.notes, p.file+": images of levels 0 and 1 of 255, nearly black: multiply them by 255 "+
-					"if 1 is white, as it is in arrays of truths or fractions")
+				p.notes = append(p.notes, p.file+": images of levels 0 and 1 of 255, nearly black: multiply them by "+
+					"255 if 1 is white, as it is in arrays of truths or fractions")
 			}
 			return p, err
 		}
