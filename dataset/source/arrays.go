@@ -40,9 +40,9 @@ func readArrays(path string, opt Options) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := readRoles(path, of, func(name, _ string, _ int) (opened, error) {
-		return opened{arrays[name], arrays[name].Len(), func() error { return nil }}, nil
-	}, opt)
+	c, err := readRoles(path, of, func(name, _ string, _ int, _ Options) (opened, error) {
+		return opened{arrays[name], arrays[name].Len(), func() error { return nil }, 0}, nil
+	}, opt.less(f.Memory()))
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func readArrays(path string, opt Options) (*content, error) {
 
 // readArrayFiles reads NPY files, or NPZ files of one array each, by their roles.
 func readArrayFiles(name string, of map[role]string, opt Options) (*content, error) {
-	return readRoles(name, of, func(path, _ string, _ int) (opened, error) {
+	return readRoles(name, of, func(path, _ string, _ int, opt Options) (opened, error) {
 		f, err := array.Open(path, array.Options{Memory: opt.Memory, Texts: true})
 		if err != nil {
 			return opened{}, err
@@ -61,7 +61,7 @@ func readArrayFiles(name string, of map[role]string, opt Options) (*content, err
 			f.Close()
 			return opened{}, fmt.Errorf("%s: %d arrays, expected one", path, len(f.Arrays))
 		}
-		return opened{f.Arrays[0], f.Arrays[0].Len(), f.Close}, nil
+		return opened{f.Arrays[0], f.Arrays[0].Len(), f.Close, f.Memory()}, nil
 	}, opt)
 }
 
@@ -70,10 +70,11 @@ type opened struct {
 	*array.Array
 	total int
 	done  func() error
+	held  float64 // bytes in memory until then
 }
 
 // opener opens an array, or only its first n rows, by its name and what it is. 0: all rows.
-type opener func(name, what string, n int) (opened, error)
+type opener func(name, what string, n int, opt Options) (opened, error)
 
 // readRoles reads the arrays of all roles.
 func readRoles(name string, of map[role]string, open opener, opt Options) (*content, error) {
@@ -96,13 +97,14 @@ func readRoles(name string, of map[role]string, open opener, opt Options) (*cont
 			}
 		}
 		*split.to = p
+		opt = opt.less(p.bytes())
 	}
 	for _, t := range []struct {
 		what string
 		to   *[]string
 	}{{classesOf, &c.classes}, {featureOf, &c.features}} {
 		if n := of[role{what: t.what}]; n != "" {
-			a, err := open(n, t.what, 0)
+			a, err := open(n, t.what, 0, opt)
 			if err != nil {
 				return nil, err
 			}
@@ -152,11 +154,12 @@ func gridOf(s []int) grid {
 
 // readPart reads the first n samples; all with n = 0.
 func readPart(name string, open opener, n int, opt Options) (*part, error) {
-	a, err := open(name, samplesOf, n)
+	a, err := open(name, samplesOf, n, opt)
 	if err != nil {
 		return nil, err
 	}
 	defer a.done()
+	opt = opt.less(a.held)
 	p := &part{file: a.Title(), total: a.total, grid: gridOf(a.Shape)}
 	rows := a.Len()
 	if n > 0 {
@@ -281,7 +284,7 @@ func planar(x []byte, d, channels int) {
 
 // readLabels reads labels: whole numbers, texts, or rows that are 1 at their class and else 0.
 func (p *part) readLabels(name string, open opener, opt Options) error {
-	a, err := open(name, labelsOf, 0)
+	a, err := open(name, labelsOf, 0, opt)
 	if err != nil {
 		return err
 	}

@@ -85,6 +85,7 @@ func readCIFAR(dir string, opt Options) (*content, error) {
 			}
 		}
 		*s.to = p
+		opt = opt.less(p.bytes())
 	}
 	names, err := regular.ReadFile(files.names, 1<<20)
 	switch {

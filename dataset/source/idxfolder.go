@@ -66,7 +66,7 @@ func filesIn(path string, kind func(name string) bool) (dir string, names []stri
 
 // readIDXFiles reads IDX files by their roles.
 func readIDXFiles(name string, of map[role]string, opt Options) (*content, error) {
-	return readRoles(name, of, func(path, what string, n int) (opened, error) {
+	return readRoles(name, of, func(path, what string, n int, opt Options) (opened, error) {
 		rank := 0
 		if what == labelsOf {
 			rank, n = 1, 0
@@ -85,6 +85,6 @@ func readIDXFiles(name string, of map[role]string, opt Options) (*content, error
 			f.dims[0] = min(n, total)
 		}
 		a, err := array.InMemory(path, f.kind, f.dims, f.data)
-		return opened{a, total, func() error { return nil }}, err
+		return opened{a, total, func() error { return nil }, float64(len(f.data))}, err
 	}, opt)
 }

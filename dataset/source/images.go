@@ -66,6 +66,7 @@ func readImages(path string, opt Options) (*content, error) {
 	} else {
 		c.notes = leftOut("folder", otherFolders(path, train, test), "only training and test images are read")
 	}
+	left := opt // without the memory of the split before
 	for _, s := range []struct {
 		dir   string
 		split string
@@ -78,12 +79,13 @@ func readImages(path string, opt Options) (*content, error) {
 		if err != nil {
 			return nil, err
 		}
-		p, err := decodeAll(s.dir, files[:opt.first(s.split, len(files))], opt)
+		p, err := decodeAll(s.dir, files[:opt.first(s.split, len(files))], left)
 		if err != nil {
 			return nil, err
 		}
 		p.texts, p.folders = classesOfFiles(files), true // of all
 		*s.to = p
+		left = left.less(p.bytes())
 	}
 	return c, c.sameChannels(opt)
 }

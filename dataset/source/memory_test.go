@@ -10,6 +10,39 @@ import (
 	"dpnbench/dataset"
 )
 
+// besideCases are data of which each part fits into the memory, but not beside what is read or unpacked before.
+func besideCases(t *testing.T) (cases []besideCase) {
+	add := func(memory float64, file string, files map[string][]byte) {
+		c := besideCase{t.TempDir(), memory, file, "that are read or unpacked"}
+		for name, b := range files {
+			if path := write(t, c.path, name, b); len(files) == 1 {
+				c.path = path
+			}
+		}
+		cases = append(cases, c)
+	}
+	pixels := make([]byte, 160)
+	x := npy("|u1", "(10, 4, 4)", pixels)
+	add(300, "x_test.npy", map[string][]byte{"x_train.npy": x, "x_test.npy": x})
+	add(300, "x.npz:x", map[string][]byte{"x.npz": npz(t, map[string][]byte{"x": x})})
+	add(300, "train-images.idx", map[string][]byte{"train-images.idx": idxBytes(pixels, 10, 4, 4)})
+	grey := pngOf(t, pixels, 40, 4)
+	add(450, string(filepath.Separator)+"test", map[string][]byte{"train/1.png": grey, "test/1.png": grey})
+	batch := make([]byte, 1+cifarPixels)
+	add(5000, "test_batch.bin", map[string][]byte{"data_batch_1.bin": batch, "test_batch.bin": batch})
+	table := []byte("a,b,c,class\n" + strings.Repeat("1,2,3,u\n", 20))
+	add(1100, "test.csv", map[string][]byte{"train.csv": table, "test.csv": table})
+	cases[len(cases)-1].want = "more numbers than there is memory for"
+	return cases
+}
+
+type besideCase struct {
+	path   string
+	memory float64
+	file   string // the one that the error names
+	want   string // what the error says
+}
+
 // TestMemory asks for more images than there is memory: refused before any are drawn or read.
 func TestMemory(t *testing.T) {
 	var size *SizeError
@@ -57,6 +90,15 @@ func TestMemory(t *testing.T) {
 		_, err := Open(c.path, c.opt)
 		if (err == nil) != (c.file == "") || err != nil && !strings.Contains(err.Error(), c.file+": the samples take") {
 			t.Errorf("%s, %+v: error %v, want one about %q", c.path, c.opt, err, c.file)
+		}
+	}
+	for _, c := range besideCases(t) {
+		_, err := Open(c.path, Options{Memory: c.memory})
+		if err == nil || !strings.Contains(err.Error(), c.file) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s, %v bytes: error %v, want one about %s with %q", c.path, c.memory, err, c.file, c.want)
+		}
+		if _, err := Open(c.path, Options{Memory: 3 * c.memory}); err != nil {
+			t.Errorf("%s, %v bytes: %v", c.path, 3*c.memory, err)
 		}
 	}
 	header := []byte{0, 0, 8, 1, 0, 0, 1, 0}

@@ -69,6 +69,7 @@ type Options struct {
 	labelled   bool            // an error, if there are no labels: a column that may hold them does
 	unlabelled bool            // labels do not matter: they are not read
 	ctx        context.Context // nil: never ends
+	held       float64         // bytes in memory, which are no longer in Memory
 }
 
 // maxDigits bounds what Open draws for a split: 1000 times MNIST's test set, 7.8 GB.

@@ -37,6 +37,7 @@ func readParquet(path string, opt Options) (*content, error) {
 			files[testSplit] = []string{test}
 		}
 	}
+	left := opt // without the memory of the split before
 	for _, s := range []struct {
 		name string
 		to   **part
@@ -44,11 +45,12 @@ func readParquet(path string, opt Options) (*content, error) {
 		if len(files[s.name]) == 0 || s.to == &c.train && opt.skipsTraining() && len(files[testSplit]) > 0 {
 			continue
 		}
-		p, err := c.readShards(s.name, files[s.name], opt)
+		p, err := c.readShards(s.name, files[s.name], left)
 		if err != nil {
 			return nil, err
 		}
 		*s.to = p
+		left = left.less(p.bytes())
 	}
 	return c, c.sameChannels(opt)
 }

@@ -57,6 +57,7 @@ func readTables(path string, opt Options) (*content, error) {
 		if c.train, c.features, err = readTable(train, opt); err != nil {
 			return nil, err
 		}
+		opt = opt.less(c.train.bytes())
 	}
 	if test == "" {
 		return c, nil

@@ -3,9 +3,37 @@ package array
 import (
 	"archive/zip"
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
+
+	"dpnbench/internal/fuzzlimit"
 )
+
+// TestUnpacked has a compressed member unpacked into memory of its own size.
+func TestUnpacked(t *testing.T) {
+	const n = 1 << 20
+	member := npyFile("|u1", false, fmt.Sprintf("(%d,)", n), make([]byte, n))
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	w, err := z.Create("a.npy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Write(member)
+	z.Close()
+	path := save(t, "x.npz", b.Bytes())
+	fuzzlimit.Check(t, n+n/4, func() {
+		f, err := Open(path, Options{Memory: float64(len(member))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := f.Memory(); got != float64(len(member)) {
+			t.Errorf("%v bytes in memory, want %d", got, len(member))
+		}
+		f.Close()
+	})
+}
 
 // TestDeflateLimit has a member of an NPZ file claim to unpack to as much as its bytes can hold, and to a byte more.
 func TestDeflateLimit(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math"
 	"strings"
 )
 
@@ -79,7 +80,7 @@ func readMember(file, name string, r *io.SectionReader, f *zip.File, o *Options)
 		return nil, fmt.Errorf("%s:%s: %d bytes unpack to %d, which cannot be", file, name, f.CompressedSize64,
 			f.UncompressedSize64)
 	}
-	if o.Memory -= float64(size); o.Memory < 0 {
+	if o.Memory -= float64(size); o.Memory < 0 || size > math.MaxInt {
 		return nil, fmt.Errorf("%s:%s: compressed, and unpacks to %.1f GB, more than there is memory for: "+
 			"expected an array that is not compressed (numpy.savez)", file, name, float64(size)/1e9)
 	}
@@ -88,7 +89,10 @@ func readMember(file, name string, r *io.SectionReader, f *zip.File, o *Options)
 		return nil, fmt.Errorf("%s:%s: %w", file, name, err)
 	}
 	defer c.Close()
-	b, err := io.ReadAll(io.LimitReader(c, size+1))
+	b := make([]byte, size) // not io.ReadAll, which holds it twice where it grows
+	if _, err = io.ReadFull(c, b); err == nil {
+		_, err = io.Copy(io.Discard, c) // the end, where the sum is compared
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s:%s: %w", file, name, err)
 	}

@@ -49,6 +49,20 @@ func (f *File) Close() error {
 	return f.f.Close()
 }
 
+// Memory returns how many bytes its arrays take in memory: those that cannot be read in place.
+func (f *File) Memory() float64 {
+	all := 0.0
+	for _, a := range f.Arrays {
+		switch data := a.data.(type) {
+		case *bytes.Reader:
+			all += float64(data.Size())
+		case floats:
+			all += 8 * float64(len(data))
+		}
+	}
+	return all
+}
+
 // Split splits the name of a file and of an array (or column) in it, FILE:NAME. The name is empty if
 // there is none.
 func Split(spec string) (path, name string) {
