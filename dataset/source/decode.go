@@ -15,8 +15,18 @@ import (
 	_ "golang.org/x/image/webp"
 )
 
-// mostPixels bounds the pixels of an image file: decoding takes up to 12 bytes for each.
-const mostPixels = 1 << 26
+// mostPixels bounds the pixels of an image file: decoding takes up to pixelBytes for each.
+const (
+	mostPixels = 1 << 26
+	pixelBytes = 12
+)
+
+// decodingBytes returns how many bytes decoding a file takes at most, twice because they are not freed at once.
+func decodingBytes(file []byte) float64 {
+	defer func() { _ = recover() }() // decode fails, too
+	config, _, _ := image.DecodeConfig(bytes.NewReader(file))
+	return 2 * pixelBytes * min(float64(config.Width)*float64(config.Height), mostPixels)
+}
 
 // decoded is an image, its channels one after the other: one if no pixel has a colour, else three.
 type decoded struct {

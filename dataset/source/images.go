@@ -251,9 +251,13 @@ func decodeAll(dir string, files []imageFile, opt Options) (*part, error) {
 	}
 	images, errs := make([]*decoded, len(files)), make([]error, len(files))
 	var mutex sync.Mutex
-	var kept float64
-	var done int
+	freed := sync.NewCond(&mutex)
+	var kept, inUse float64 // inUse is of the images that are being decoded
+	var done, decoding int
 	var problem error
+	for _, f := range files { // of Parquet
+		kept += float64(len(f.content))
+	}
 	check := func() error {
 		mutex.Lock()
 		defer mutex.Unlock()
@@ -265,15 +269,41 @@ func decodeAll(dir string, files []imageFile, opt Options) (*part, error) {
 		}
 		return problem
 	}
+	// begin waits until there is memory to decode a file, unless no other one is being decoded, and returns its end.
+	begin := func(file []byte) func() {
+		stored, need := float64(len(file)), decodingBytes(file)
+		mutex.Lock()
+		defer mutex.Unlock()
+		inUse += stored
+		for decoding > 0 && opt.tooLarge(kept+inUse+need) != "" {
+			freed.Wait()
+		}
+		inUse += need
+		decoding++
+		return func() {
+			mutex.Lock()
+			defer mutex.Unlock()
+			inUse -= stored + need
+			decoding--
+			freed.Broadcast()
+		}
+	}
 	parallel.Each(len(files), 0, func(i int) {
 		if check() != nil {
 			return
 		}
-		if images[i], errs[i] = files[i].read(opt); errs[i] == nil {
-			mutex.Lock()
+		held := float64(len(files[i].content))
+		if errs[i] = files[i].load(); errs[i] != nil {
+			return
+		}
+		defer begin(files[i].content)()
+		images[i], errs[i] = files[i].read(opt)
+		mutex.Lock()
+		defer mutex.Unlock()
+		kept -= held
+		if errs[i] == nil {
 			kept += 2 * float64(len(images[i].pixels)) // once more when they are put together
 			done++
-			mutex.Unlock()
 		}
 	})
 	if err := check(); err != nil {
@@ -325,17 +355,21 @@ func classesOfFiles(files []imageFile) (classes []string) {
 	return classes
 }
 
-// read reads one image in the size and channels of opt.
-func (f *imageFile) read(opt Options) (*decoded, error) {
+// load reads the content of the file, if it is not there.
+func (f *imageFile) load() (err error) {
 	if f.misnamed {
-		return nil, errors.New("expected an image (.png, .jpg, .gif, .bmp, .webp)")
+		return errors.New("expected an image (.png, .jpg, .gif, .bmp, .webp)")
 	}
 	if f.content == nil {
-		b, err := regular.ReadFile(f.path, mostImageFile)
-		if err != nil {
-			return nil, regular.Cause(err)
-		}
-		f.content = b
+		f.content, err = regular.ReadFile(f.path, mostImageFile)
+	}
+	return regular.Cause(err)
+}
+
+// read reads one image in the size and channels of opt.
+func (f *imageFile) read(opt Options) (*decoded, error) {
+	if err := f.load(); err != nil {
+		return nil, err
 	}
 	x, err := decode(f.content, mostPixels)
 	f.content = nil

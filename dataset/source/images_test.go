@@ -10,11 +10,15 @@ import (
 	"image/gif"
 	"image/jpeg"
 	"image/png"
+	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"dpnbench/dataset"
 	"dpnbench/internal/fuzzlimit"
@@ -168,6 +172,35 @@ func TestImageLimits(t *testing.T) {
 	}
 	if _, err := (&imageFile{path: path}).read(Options{}); err == nil || err.Error() != "more than 268435456 bytes" {
 		t.Errorf("a byte more than 256 MiB: %v", err)
+	}
+}
+
+// TestDecodingTogether counts how many images are decoded at once: as many as the memory allows, at least one.
+func TestDecodingTogether(t *testing.T) {
+	const magic, side = "images at once", 100
+	var now, most atomic.Int32
+	decode := func(io.Reader) (image.Image, error) {
+		n := now.Add(1)
+		defer now.Add(-1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		time.Sleep(2 * time.Millisecond)
+		return image.NewGray(image.Rect(0, 0, side, side)), nil
+	}
+	image.RegisterFormat(magic, magic, decode, func(io.Reader) (image.Config, error) {
+		return image.Config{Width: side, Height: side}, nil
+	})
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
+	for memory, want := range map[float64]int32{1e4: 1, 300e3: 1, 550e3: 2, 1e7: 8} {
+		files := make([]imageFile, 24)
+		for i := range files {
+			files[i].content = []byte(magic)
+		}
+		most.Store(0)
+		p, err := decodeAll("x", files, Options{Memory: memory, Rows: 10, Cols: 10})
+		if err != nil || p.size() != len(files) || most.Load() > want {
+			t.Errorf("%v bytes: %v, %d at once, want at most %d", memory, err, most.Load(), want)
+		}
 	}
 }
 
