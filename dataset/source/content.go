@@ -99,10 +99,10 @@ func (c *content) data(opt Options) (*dataset.Data, error) {
 	if c.train == nil && c.test == nil {
 		return nil, fmt.Errorf("%s: expected samples", c.name)
 	}
-	if err := c.pixels(opt); err != nil {
+	if err := c.fits(opt); err != nil {
 		return nil, err
 	}
-	if err := c.fits(opt); err != nil {
+	if err := c.pixels(opt); err != nil {
 		return nil, err
 	}
 	for _, p := range c.parts() {

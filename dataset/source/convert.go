@@ -96,18 +96,22 @@ func (c *content) fits(opt Options) error {
 	return nil
 }
 
-// converted returns how many bytes the samples take, before and after convert.
+// converted returns how many bytes the samples take, before and after convert, or with a copy of the share of split.
 func (p *part) converted(opt Options) float64 {
 	to := dataset.Shape{
 		Rows:     cmp.Or(opt.Rows, p.Rows, p.grid.Rows),
 		Cols:     cmp.Or(opt.Cols, p.Cols, p.grid.Cols),
 		Channels: cmp.Or(opt.Channels, p.Channels, p.grid.Channels, 1),
 	}
-	need := float64(len(p.pixels)) + 4*float64(len(p.values))
+	before, after := float64(len(p.pixels))+4*float64(len(p.values)), 0.0
 	if p.Shape != to {
-		need += float64(p.size()) * float64(to.Rows) * float64(to.Cols) * float64(to.Channels)
+		after = float64(p.size()) * float64(to.Rows) * float64(to.Cols) * float64(to.Channels)
 	}
-	return need
+	share := opt.TestShare
+	if share == 1 { // all samples, without a copy
+		share = 0
+	}
+	return max(before+after, (1+share)*max(before, after))
 }
 
 // image turns vectors into images of the size and channels of opt.

@@ -318,13 +318,15 @@ func decodeAll(dir string, files []imageFile, opt Options) (*part, error) {
 	if len(broken) > 0 {
 		return nil, brokenFiles(dir, len(files), broken)
 	}
-	return together(dir, files, images)
+	return together(dir, files, images, opt)
 }
 
 // together makes a part of images: grey if all are.
-func together(dir string, files []imageFile, images []*decoded) (*part, error) {
+func together(dir string, files []imageFile, images []*decoded, opt Options) (*part, error) {
 	first, channels, before := images[0], 1, images[0].before
+	apart := 0.0
 	for i, x := range images {
+		apart += float64(len(x.pixels))
 		channels = max(channels, x.channels)
 		if x.before != before {
 			before = "various shapes"
@@ -335,6 +337,9 @@ func together(dir string, files []imageFile, images []*decoded) (*part, error) {
 		}
 	}
 	p := &part{file: dir, Shape: dataset.Shape{Rows: first.rows, Cols: first.cols, Channels: channels}, before: before}
+	if text := opt.tooLarge(apart + float64(len(images))*float64(p.Shape.Len())); text != "" { // grey ones grow
+		return nil, fmt.Errorf("%s: %s", folderOr(dir), text)
+	}
 	p.pixels = engine.Bytes(len(images) * p.Shape.Len())[:0]
 	for i, x := range images {
 		for range channels / x.channels {

@@ -1,7 +1,12 @@
 package source
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
 	"os"
 	"path/filepath"
 	"strings"
@@ -75,6 +80,19 @@ func TestMemory(t *testing.T) {
 		write(t, dir, name, x)
 	}
 	levels := write(t, t.TempDir(), "x.csv", []byte("a,b,c,d,k\n1,2,3,4,u\n5,6,7,8,v\n"))
+	one := write(t, t.TempDir(), "one.npy", x)
+	fractions := write(t, t.TempDir(), "x.npy", npy("<f4", "(10, 4, 4)", make([]float32, 160)))
+	mixed := filepath.Join(t.TempDir(), "mixed")
+	for i := range 9 {
+		write(t, mixed, fmt.Sprintf("%d.png", i), pngOf(t, make([]byte, 40), 10, 4))
+	}
+	colour := image.NewRGBA(image.Rect(0, 0, 4, 10))
+	colour.Set(0, 0, color.RGBA{R: 255, A: 255})
+	var out bytes.Buffer
+	if err := png.Encode(&out, colour); err != nil {
+		t.Fatal(err)
+	}
+	write(t, mixed, "9.png", out.Bytes())
 	for _, c := range []struct {
 		path string
 		opt  Options
@@ -86,6 +104,14 @@ func TestMemory(t *testing.T) {
 		{dir, Options{Memory: 1000, Channels: 3}, "x_test.npy"},
 		{dir, Options{Memory: 1500, Channels: 3}, ""},
 		{levels, Options{Memory: 100, Rows: 2, Cols: 2}, ""},
+		{one, Options{Memory: 200}, ""},
+		{one, Options{Memory: 200, TestShare: 0.5}, "one.npy"},
+		{one, Options{Memory: 300, TestShare: 0.5}, ""},
+		{one, Options{Memory: 200, TestShare: 1, AnySplit: true}, ""},
+		{fractions, Options{Memory: 720}, "x.npy"}, // beside the images that they become
+		{fractions, Options{Memory: 900}, ""},
+		{mixed, Options{Memory: 1400}, "mixed"}, // the grey image becomes one in colour
+		{mixed, Options{Memory: 1900}, ""},
 	} {
 		_, err := Open(c.path, c.opt)
 		if (err == nil) != (c.file == "") || err != nil && !strings.Contains(err.Error(), c.file+": the samples take") {
