@@ -17,6 +17,7 @@ import (
 	"dpnbench/internal/regular"
 
 	"github.com/parquet-go/parquet-go"
+	logical "github.com/parquet-go/parquet-go/format"
 )
 
 // readParquet reads Parquet files as data hubs store them: a file, a pair of them, or a folder (or its folder data)
@@ -104,8 +105,9 @@ func (r *parquetReader) samples() int {
 // The columns of a file: those that are not used are -1.
 type parquetColumns struct {
 	image, label int
-	features     []int    // in ascending order
-	names        []string // of the features, as far as they have any
+	features     []int                      // in ascending order
+	names        []string                   // of the features, as far as they have any
+	meant        []logical.LogicalTypeValue // what the numbers of all columns mean, such as decimals; nil: themselves
 }
 
 func (c parquetColumns) isFeature(column int) bool {
@@ -164,8 +166,13 @@ func (r *parquetReader) columns(file *parquet.File) (parquetColumns, error) {
 	schema := file.Schema()
 	paths := schema.Columns()
 	names := make([]string, len(paths))
+	c.meant = make([]logical.LogicalTypeValue, len(paths))
 	for i, p := range paths {
 		names[i] = p[0]
+		leaf, _ := schema.Lookup(p...)
+		if t := leaf.Node.Type().LogicalType(); t != nil {
+			c.meant[i] = t.Value
+		}
 	}
 	choice := columns{opt: r.opt}
 	if slices.ContainsFunc(paths, func(p []string) bool {
@@ -319,7 +326,7 @@ func (r *parquetReader) row(path string, values parquet.Row, c parquetColumns, r
 		switch column := v.Column(); {
 		case column == c.label && !labelled:
 			labelled = true
-			problem = errors.Join(problem, r.label(v))
+			problem = errors.Join(problem, r.label(v, c.meant[column]))
 		case column == c.image && !found:
 			found = true
 			if v.IsNull() {
@@ -329,7 +336,7 @@ func (r *parquetReader) row(path string, values parquet.Row, c parquetColumns, r
 			r.images = append(r.images, imageFile{path: fmt.Sprintf("%s, row %d", path, row), content: content})
 			r.memory += float64(len(content))
 		case c.isFeature(column):
-			x, ok := parquetNumber(v)
+			x, ok := parquetNumber(v, c.meant[column])
 			if !ok || math.IsNaN(x) || math.Abs(x) > math.MaxFloat32 {
 				return fmt.Errorf("column %d: %.40q: expected a finite number", column+1, v.String())
 			}
@@ -353,24 +360,33 @@ func (r *parquetReader) row(path string, values parquet.Row, c parquetColumns, r
 }
 
 // label adds a label.
-func (r *parquetReader) label(v parquet.Value) error {
+func (r *parquetReader) label(v parquet.Value, meant logical.LogicalTypeValue) error {
 	if v.Kind() == parquet.ByteArray && !v.IsNull() {
 		r.p.texts = append(r.p.texts, string(v.ByteArray()))
 		return nil
 	}
-	if x, ok := parquetNumber(v); ok {
-		if y, ok := array.Label(x); ok {
-			r.p.labels = append(r.p.labels, y)
-			return nil
+	if x, ok := parquetNumber(v, meant); ok {
+		y, ok := array.Label(x)
+		if !ok {
+			return fmt.Errorf("label %v: %s, or a text", x, array.ExpectedLabel)
 		}
+		r.p.labels = append(r.p.labels, y)
+		return nil
 	}
 	return fmt.Errorf("label %.40q: %s, or a text", v.String(), array.ExpectedLabel)
 }
 
-// parquetNumber returns the number of a value.
-func parquetNumber(v parquet.Value) (float64, bool) {
+// parquetNumber returns the number of a value, of a column whose numbers mean what meant says.
+func parquetNumber(v parquet.Value, meant logical.LogicalTypeValue) (float64, bool) {
 	if v.IsNull() {
 		return 0, false
+	}
+	unsigned, unit := false, 1.0
+	switch t := meant.(type) {
+	case *logical.IntType:
+		unsigned = !t.IsSigned
+	case *logical.DecimalType:
+		unit = math.Pow10(int(t.Scale))
 	}
 	switch v.Kind() {
 	case parquet.Boolean:
@@ -379,9 +395,15 @@ func parquetNumber(v parquet.Value) (float64, bool) {
 		}
 		return 0, true
 	case parquet.Int32:
-		return float64(v.Int32()), true
+		if unsigned {
+			return float64(v.Uint32()), true
+		}
+		return float64(v.Int32()) / unit, true
 	case parquet.Int64:
-		return float64(v.Int64()), true
+		if unsigned {
+			return float64(v.Uint64()), true
+		}
+		return float64(v.Int64()) / unit, true
 	case parquet.Float:
 		return float64(v.Float()), true
 	case parquet.Double:

@@ -96,6 +96,41 @@ func TestParquetMemory(t *testing.T) {
 	}
 }
 
+type meantRow struct {
+	U     uint32 `parquet:"u"`
+	V     uint64 `parquet:"v"`
+	P     int32  `parquet:"p,decimal(2:9)"`
+	Q     int64  `parquet:"q,decimal(3:18)"`
+	Class int64  `parquet:"class,decimal(1:18)"`
+}
+
+type unsignedRow struct {
+	A     float64 `parquet:"a"`
+	Class uint32  `parquet:"class"`
+}
+
+// Unsigned and decimal columns, of features and of labels.
+func TestParquetNumbers(t *testing.T) {
+	for _, c := range []struct {
+		file []byte
+		want string
+	}{
+		{parquetOf(t, []meantRow{{3e9, 1 << 63, 1234, -2500, 10}, {1, 2, -5, 1, 0}}),
+			"[3e+09 9.223372e+18 12.34 -2.5 1 2 -0.05 0.001] [1 0] [0 1] <nil>"},
+		{parquetOf(t, []meantRow{{Class: 15}}), "label 1.5: expected a whole number"},
+		{parquetOf(t, []unsignedRow{{1, 3e9}, {2, 0}}), "[1 2] [1 0] [0 3000000000] <nil>"},
+	} {
+		d, err := Open(write(t, t.TempDir(), "x.parquet", c.file), Options{})
+		got := fmt.Sprint(err)
+		if err == nil {
+			got = fmt.Sprint(d.Train.Values, d.Train.Labels, d.Classes, err)
+		}
+		if !strings.Contains(got, c.want) {
+			t.Errorf("%s, want %s", got, c.want)
+		}
+	}
+}
+
 type indexedRow struct {
 	ID    int64   `parquet:"id"`
 	A     float64 `parquet:"a"`
