@@ -70,10 +70,10 @@ func TestTrainedOn(t *testing.T) {
 	succeed(t, with(train, "all")...)
 	succeed(t, with(train, "some", "--test-share", "0.25")...)
 	write(t, "other.csv", []byte("b,a,species\n1,2,w\n3,4,v\n"))
-	fails(t, with(train, "none", "--val-data", "other.csv"), `label "w" of sample 0 is none of the 2 classes`)
+	fails(t, with(train, "none", "--val-data", "other.csv"), `label "w" of line 2 is none of the 2 classes`)
 	write(t, "turned.csv", []byte("b,a,k\n1,2,u\n3,4,v\n"))
 	fails(t, with(train[:5], "--data", "x.csv,turned.csv"),
-		`other columns than in x.csv: feature 1 is "b", expected "a"`)
+		`other columns than in x.csv: feature 0 (counted from 0) is "b", expected "a"`)
 	for _, c := range []struct{ model, flags, want string }{
 		{"all", "--test-share 1", "the model was trained on test vectors"},
 		{"all", "--test-share 0.25", "may have been trained on some"},

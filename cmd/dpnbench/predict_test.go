@@ -217,7 +217,7 @@ func predictWrong(t *testing.T, dir, model string) {
 		{[]string{"--data", in("nan.csv")}, []string{"--data", in("nan.csv"), "line 2, column 2"}},
 		{[]string{"--data", in("wide.csv")}, []string{"--data", in("wide.csv"), "4 columns, expected the 2 numbers"}},
 		{[]string{"--data", in("other.csv")}, []string{"--data", `no column "width", a feature of the model`}},
-		{[]string{"--data", in("class.csv")}, []string{"--data", in("class.csv"), `label "iris" of sample 0`,
+		{[]string{"--data", in("class.csv")}, []string{"--data", in("class.csv"), `label "iris" of line 1`,
 			"label none"}},
 		{[]string{"--data", in("empty.csv")}, []string{"--data", in("empty.csv")}},
 		{[]string{"--data", in("none.csv")}, []string{"--data", in("none.csv")}},

@@ -126,7 +126,8 @@ func readRoles(name string, of map[role]string, open opener, opt Options) (*cont
 	seen := map[string]int{}
 	for i, feature := range c.features { // as the columns of a table, which the model may be given
 		if first, ok := seen[feature]; ok && feature != "" {
-			return nil, fmt.Errorf("%s: features %d and %d are both called %.60q", name, first+1, i+1, feature)
+			return nil, fmt.Errorf("%s: features %d and %d (counted from 0) are both called %.60q", name, first, i,
+				feature)
 		}
 		seen[feature] = i
 	}
@@ -235,8 +236,8 @@ func (p *part) readValues(a *array.Array, lo, hi int) error {
 			if err := a.ReadRows(wide, row); err != nil {
 				return err
 			}
-			return fmt.Errorf("%s: row %d, feature %d: %v: expected a finite number of float32", p.file, row, j,
-				wide[j])
+			return fmt.Errorf("%s: row %d, feature %d (both counted from 0): %v: expected a finite number of float32",
+				p.file, row, j, wide[j])
 		}
 	}
 	return nil
@@ -257,8 +258,8 @@ func (p *part) readPixels(a *array.Array, lo, hi int, last bool) error {
 		}
 		for i, v := range wide {
 			if v < 0 || v > 255 {
-				return &levelError{fmt.Sprintf("%s: row %d: %v: expected levels of an image, 0 to 255", p.file,
-					lo+i/d, v)}
+				return &levelError{fmt.Sprintf("%s: row %d (counted from 0): %v: expected levels of an image, 0 to "+
+					"255", p.file, lo+i/d, v)}
 			}
 			x[i] = byte(v)
 		}
@@ -316,14 +317,15 @@ func (p *part) readClasses(a *array.Array, lo, hi int) error {
 			hot := slices.Index(row, 1)
 			for j, w := range row {
 				if hot < 0 || w != 0 && j != hot {
-					return fmt.Errorf("%s: row %d: expected one label a row, or a 1 among zeros", a.Title(), i)
+					return fmt.Errorf("%s: row %d (counted from 0): expected one label a row, or a 1 among zeros",
+						a.Title(), i)
 				}
 			}
 			v = float64(hot)
 		}
 		var ok bool
 		if p.labels[i], ok = array.Label(v); !ok {
-			return fmt.Errorf("%s: row %d: label %v: %s", a.Title(), i, v, array.ExpectedLabel)
+			return fmt.Errorf("%s: row %d (counted from 0): label %v: %s", a.Title(), i, v, array.ExpectedLabel)
 		}
 	}
 	return nil

@@ -124,8 +124,8 @@ func (p *part) readCIFAR(path string, r io.Reader, size int64, labels int) error
 	record := make([]byte, labels+cifarPixels)
 	n := size / int64(len(record))
 	if n == 0 || size != n*int64(len(record)) {
-		return &FormatError{File: path, Offset: size, Problem: fmt.Sprintf("ends within image %d, expected %d "+
-			"bytes an image", n, len(record))}
+		return &FormatError{File: path, Offset: size, Problem: fmt.Sprintf("ends within image %d (counted from 0), "+
+			"expected %d bytes an image", n, len(record))}
 	}
 	in := bufio.NewReaderSize(r, 1<<20)
 	p.pixels = append(engine.Bytes(len(p.pixels) + int(n)*cifarPixels)[:0], p.pixels...)

@@ -89,7 +89,7 @@ func TestColumns(t *testing.T) {
 		{"one that holds notes, some empty, one not in UTF-8", "note,b,a\nx,2,1\n,4,3\n\xff,4,3\n", model,
 			"[a b] [1 2 3 4 3 4] []", `left out: column "note": the model`, ""},
 		{"labels, one empty", "k,b,a\nu,2,1\n,4,3\n", model, "", "",
-			`row 2, column "k": an empty cell: expected a label`},
+			`line 3, column "k": an empty cell: expected a label`},
 		{"a dropped one", "when,b,a,k\nx,2,1,u\ny,4,3,v\n", drop(model, "when"), "[a b] [1 2 3 4] [0 1]", "", ""},
 		{"without the dropped one", "b,a,k\n2,1,u\n4,3,v\n", ifThere(drop(model, "when")), "[a b] [1 2 3 4] [0 1]", "",
 			""},
@@ -143,11 +143,11 @@ func TestColumns(t *testing.T) {
 			"[ b ] [0.5 2 1.5 2.5 4 3.5] [0 1]", "", ""},
 		{"a column without a name is missing", "b,,k\n2,0.5,u\n", nameless, "", "",
 			`no column "", a feature of the model: found "b", "", "k"`},
-		{"other names", "c,d,k\n1,2,u\n", model, "", "", `feature 1 is called "c", expected "a"`},
+		{"other names", "c,d,k\n1,2,u\n", model, "", "", `feature 0 (counted from 0) is called "c", expected "a"`},
 		{"a feature as labels", "a,b\n1,2\n", label(model, "b"), "", "",
 			`--label: column "b" is a feature of the model`},
 		{"too many", "1,2,3,4,u\n", model, "", "", "5 columns, expected the 2 numbers of a sample of the model"},
-		{"other labels", "a,b,k\n1,2,u\n3,4,w\n", model, "", "", `label "w" of sample 1 is none of the 2 classes`},
+		{"other labels", "a,b,k\n1,2,u\n3,4,w\n", model, "", "", `label "w" of line 3 is none of the 2 classes`},
 	} {
 		path := write(t, t.TempDir(), "x.csv", []byte(c.text))
 		open := map[string]func() (*dataset.Data, error){
@@ -258,7 +258,8 @@ func TestNotes(t *testing.T) {
 		"regions": {map[string][]byte{"regions/EU/1.png": pngOf(t, []byte{1, 2}, 1, 2),
 			"regions/NA/1.png": pngOf(t, []byte{1, 2}, 1, 2)}, ""},
 		"far.npz": {map[string][]byte{"far.npz": npz(t, map[string][]byte{"y": y,
-			"X": npy("<f8", "(2, 2)", []float64{-5e7, 5, -5e7 - 1, 6})})}, "feature 1: near 5e+07 float32 keeps only"},
+			"X": npy("<f8", "(2, 2)", []float64{-5e7, 5, -5e7 - 1, 6})})},
+			"feature 0 (counted from 0): near 5e+07 float32 keeps only"},
 		"wide.npz": {map[string][]byte{"wide.npz": npz(t, map[string][]byte{"y": y,
 			"X": npy("<f8", "(2, 2)", []float64{5e7, 5, 1e8, 6})})}, ""},
 		"deep.npy": {map[string][]byte{"deep.npy": npy("<u2", "(2, 1, 2)", []uint16{0, 300, 65535, 1})},

@@ -36,6 +36,8 @@ type part struct {
 	notes   []string    // what a user should know of it
 	before  string      // the shape of images that were converted to another; empty: they were not
 	files   []opening   // of a split in several files, in their order, as they are read
+
+	line func(sample int) int // of a table: the number of the line, from 1; nil: it is none
 }
 
 // opening is where the samples of a file begin in a part.
@@ -44,15 +46,18 @@ type opening struct {
 	first int
 }
 
-// sample names a sample as it is read, for errors: its file, and its number in it from 0.
-func (p *part) sample(i int) (file string, number int) {
-	file, number = p.file, i
+// sample names a sample as it is read, for errors: its file, and its line or its number in it.
+func (p *part) sample(i int) (file, where string) {
+	if p.line != nil {
+		return p.file, fmt.Sprintf("line %d", p.line(i))
+	}
+	file, number := p.file, i
 	for _, o := range p.files {
 		if o.first <= i {
 			file, number = o.file, i-o.first
 		}
 	}
-	return file, number
+	return file, fmt.Sprintf("sample %d (counted from 0)", number)
 }
 
 // leftOut says that files, arrays or columns are not used; none without names.
@@ -194,7 +199,7 @@ func (p *part) coarse(names []string) (notes []string) {
 		}
 		size := max(high, -low)
 		if step := math.Nextafter32(size, math.MaxFloat32) - size; size >= least && high-low < steps*step {
-			feature := fmt.Sprintf("feature %d", j+1)
+			feature := fmt.Sprintf("feature %d (counted from 0)", j)
 			if names != nil && names[j] != "" {
 				feature = fmt.Sprintf("feature %.60q", names[j])
 			}
@@ -235,8 +240,8 @@ func isLevels(x []float32) bool {
 func (c *content) sameFeatures(model []string) error {
 	for i, name := range c.features {
 		if i < len(model) && model[i] != name {
-			return fmt.Errorf("%s: feature %d is called %.60q, expected %.60q as in the data that the model was "+
-				"trained on", c.name, i+1, name, model[i])
+			return fmt.Errorf("%s: feature %d (counted from 0) is called %.60q, expected %.60q as in the data that "+
+				"the model was trained on", c.name, i, name, model[i])
 		}
 	}
 	return nil
@@ -289,8 +294,8 @@ func (c *content) classify(known []string) error {
 		for _, p := range parts {
 			for i, y := range p.labels {
 				if y < 0 || y >= len(c.classes) {
-					file, n := p.sample(i)
-					return fmt.Errorf("%s: label %d of sample %d, expected 0 to %d", file, y, n, len(c.classes)-1)
+					file, where := p.sample(i)
+					return fmt.Errorf("%s: label %d of %s, expected 0 to %d", file, y, where, len(c.classes)-1)
 				}
 			}
 		}
@@ -395,8 +400,8 @@ func (p *part) numberTexts(classes []string) error {
 	for i, s := range p.texts {
 		y, ok := index[s]
 		if !ok {
-			file, n := p.sample(i)
-			return fmt.Errorf("%s: label %.60q of sample %d is none of the %d classes (%s)", file, s, n,
+			file, where := p.sample(i)
+			return fmt.Errorf("%s: label %.60q of %s is none of the %d classes (%s)", file, s, where,
 				len(classes), someOf(classes))
 		}
 		p.labels[i] = y

@@ -134,9 +134,9 @@ func (p *part) image(opt Options) error {
 			continue
 		}
 		if !(v >= 0 && v <= 255) || v != float32(math.Trunc(float64(v))) {
-			file, n := p.sample(i / p.Features)
-			return fmt.Errorf("%s: sample %d, feature %d: %v: expected a level of an image, 0 to 255 or, of all, a "+
-				"fraction from 0 to 1", file, n, i%p.Features, v)
+			file, where := p.sample(i / p.Features)
+			return fmt.Errorf("%s: %s, feature %d (counted from 0): %v: expected a level of an image, 0 to 255 or, of "+
+				"all, a fraction from 0 to 1", file, where, i%p.Features, v)
 		}
 		pixels[i] = byte(v)
 	}

@@ -73,8 +73,8 @@ func OpenMNISTC(ctx context.Context, folder, corruption string, clean *dataset.S
 	}
 	for i, y := range clean.Labels {
 		if d.Test.Labels[i] != y {
-			return nil, fmt.Errorf("%s: label %d of image %d, expected %d as in %s", c.name, d.Test.Labels[i], i, y,
-				filepath.Join(folder, mnistcClean))
+			return nil, fmt.Errorf("%s: label %d of image %d (counted from 0), expected %d as in %s", c.name,
+				d.Test.Labels[i], i, y, filepath.Join(folder, mnistcClean))
 		}
 	}
 	return d.Test, nil

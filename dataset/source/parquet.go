@@ -105,6 +105,7 @@ func (r *parquetReader) samples() int {
 // The columns of a file: those that are not used are -1.
 type parquetColumns struct {
 	image, label int
+	paths        []string                   // of all columns
 	features     []int                      // in ascending order
 	names        []string                   // of the features, as far as they have any
 	meant        []logical.LogicalTypeValue // what the numbers of all columns mean, such as decimals; nil: themselves
@@ -166,9 +167,10 @@ func (r *parquetReader) columns(file *parquet.File) (parquetColumns, error) {
 	schema := file.Schema()
 	paths := schema.Columns()
 	names := make([]string, len(paths))
+	c.paths = make([]string, len(paths))
 	c.meant = make([]logical.LogicalTypeValue, len(paths))
 	for i, p := range paths {
-		names[i] = p[0]
+		names[i], c.paths[i] = p[0], strings.Join(p, ".")
 		leaf, _ := schema.Lookup(p...)
 		if t := leaf.Node.Type().LogicalType(); t != nil {
 			c.meant[i] = t.Value
@@ -202,7 +204,7 @@ func (r *parquetReader) columns(file *parquet.File) (parquetColumns, error) {
 		case kind == parquet.ByteArray || kind == parquet.FixedLenByteArray || kind == parquet.Int96:
 			if c.image < 0 {
 				return c, fmt.Errorf("column %q of %v: expected numbers, or a column image of images (%s)",
-					strings.Join(p, "."), kind, dropHint)
+					c.paths[i], kind, dropHint)
 			}
 			texts = append(texts, p[0])
 		case i == 0 && array.NamesIndex(p[0]) && !choice.named && (kind == parquet.Int32 || kind == parquet.Int64):
@@ -301,7 +303,7 @@ func (r *parquetReader) group(path string, group parquet.RowGroup, c parquetColu
 		n, err := rows.ReadRows(some)
 		for _, values := range some[:n] {
 			if err := r.row(path, values, c, *row); err != nil {
-				return fmt.Errorf("row %d: %w", *row, err)
+				return fmt.Errorf("row %d (counted from 0): %w", *row, err)
 			}
 			*row++
 		}
@@ -333,12 +335,13 @@ func (r *parquetReader) row(path string, values parquet.Row, c parquetColumns, r
 				return errors.New("no image")
 			}
 			content := slices.Clone(v.ByteArray())
-			r.images = append(r.images, imageFile{path: fmt.Sprintf("%s, row %d", path, row), content: content})
+			name := fmt.Sprintf("%s, row %d (counted from 0)", path, row)
+			r.images = append(r.images, imageFile{path: name, content: content})
 			r.memory += float64(len(content))
 		case c.isFeature(column):
 			x, ok := parquetNumber(v, c.meant[column])
 			if !ok || math.IsNaN(x) || math.Abs(x) > math.MaxFloat32 {
-				return fmt.Errorf("column %d: %.40q: expected a finite number", column+1, v.String())
+				return fmt.Errorf("column %.60q: %.40q: expected a finite number", c.paths[column], v.String())
 			}
 			r.p.values = append(r.p.values, float32(x))
 			r.memory += 4

@@ -306,11 +306,11 @@ func TestParquetSamples(t *testing.T) {
 		want          string
 	}{
 		{parquetOf(t, []hubRow{{image, 1}, {image, 0}}, names), parquetOf(t, []hubRow{{image, 1}, {image, 2}}, names),
-			Options{}, "label 2 of sample 1, expected 0 to 1"},
+			Options{}, "label 2 of sample 1 (counted from 0), expected 0 to 1"},
 		{parquetOf(t, pairs("u", "v", "u")), parquetOf(t, pairs("v", "w")), Options{Classes: []string{"u", "v"}},
-			`label "w" of sample 1 is none of the 2 classes`},
+			`label "w" of sample 1 (counted from 0) is none of the 2 classes`},
 		{parquetOf(t, pairs("u", "v", "u")), parquetOf(t, []featureRow{{1, 2, "u"}, {1, 300, "u"}}),
-			Options{Rows: 1, Cols: 2}, "sample 1, feature 1: 300: expected a level"},
+			Options{Rows: 1, Cols: 2}, "sample 1 (counted from 0), feature 1 (counted from 0): 300: expected a level"},
 	} {
 		dir := t.TempDir()
 		write(t, dir, "train-0.parquet", c.first)
@@ -353,8 +353,18 @@ func TestParquetErrors(t *testing.T) {
 			t.Errorf("%s: %v, want one line with the file", name, err)
 		}
 	}
+	for want, b := range map[string][]byte{
+		`row 1 (counted from 0): column "a": "NaN": expected a finite number`: parquetOf(t, []featureRow{{1, 2, "a"},
+			{nan / nan, 3, "b"}}),
+		"x.parquet, row 0 (counted from 0): expected": parquetOf(t, []hubRow{{hubImage{Bytes: []byte("x")}, 1}}),
+	} {
+		if _, err := Open(write(t, t.TempDir(), "x.parquet", b), Options{}); !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
 	path := write(t, t.TempDir(), "x.parquet", good)
-	if _, err := Open(path, Options{Memory: 10}); err == nil || !strings.Contains(err.Error(), "row 1: ") {
+	const want = "row 1 (counted from 0): "
+	if _, err := Open(path, Options{Memory: 10}); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("more than the memory: %v", err)
 	}
 	if _, err := os.Stat(path); err != nil {

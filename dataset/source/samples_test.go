@@ -101,7 +101,7 @@ func TestOpenSamples(t *testing.T) {
 		{specs: "class.csv", shape: vector, err: "class.csv: 3 columns of numbers, expected the 2 of a sample"},
 		{specs: "class.csv", shape: square, err: `class.csv: line 2, column 4 ("class")`},
 		{specs: "bad.csv", shape: vector, err: "bad.csv: line 2, column 2"},
-		{specs: "other.csv", shape: vector, err: `label "o" of sample 0 is none of the 2 classes ("x", "z")`},
+		{specs: "other.csv", shape: vector, err: `label "o" of line 1 is none of the 2 classes ("x", "z")`},
 		{specs: "none.csv", shape: vector, err: "none.csv"},
 		{specs: "none.csv one.png", shape: square, err: "none.csv: no such file"},
 		{specs: "one.png plain.csv", shape: square, err: "plain.csv: format csv: expected images"},
@@ -302,7 +302,7 @@ func TestSwappedPair(t *testing.T) {
 	dir := t.TempDir()
 	x := write(t, dir, "images.npy", npy("<u1", "(2, 2, 2)", []byte{1, 2, 3, 4, 5, 6, 7, 8}))
 	y := write(t, dir, "y.npy", npy("<i4", "(2,)", []int32{0, 1}))
-	want := "images.npy: row 0: expected one label a row, or a 1 among zeros"
+	want := "images.npy: row 0 (counted from 0): expected one label a row, or a 1 among zeros"
 	if _, err := Open(y+","+x, Options{}); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)
 	}

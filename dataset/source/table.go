@@ -78,7 +78,7 @@ func readTables(path string, opt Options) (*content, error) {
 func difference(names, want []string) string {
 	for i, name := range names {
 		if i < len(want) && name != want[i] {
-			return fmt.Sprintf("feature %d is %.60q, expected %.60q", i+1, name, want[i])
+			return fmt.Sprintf("feature %d (counted from 0) is %.60q, expected %.60q", i, name, want[i])
 		}
 	}
 	return fmt.Sprintf("%d features, expected %d", len(names), len(want))
@@ -142,7 +142,7 @@ func tableOf(path string, r io.Reader, opt Options) (*part, []string, error) {
 		return nil, nil, err
 	}
 	names := t.NumberNames()
-	p := &part{file: path, values: t.Floats()}
+	p := &part{file: path, values: t.Floats(), line: t.Line}
 	width := len(p.values) / t.Rows
 	if t.Column >= 0 {
 		p.texts = t.Texts

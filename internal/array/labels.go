@@ -127,12 +127,12 @@ func NoteMissing(classes []string, of ...[]int) (notes []string) {
 func (t *Table) CheckLabels(hint string) error {
 	for i, text := range t.Texts {
 		if problem := noLabel(text); problem != "" {
-			return fmt.Errorf("%s: row %d, column %s: %s (%s)", t.File, i+1, t.title(t.Column), problem, hint)
+			return fmt.Errorf("%s: line %d, column %s: %s (%s)", t.File, t.Line(i), t.title(t.Column), problem, hint)
 		}
 	}
 	if i := noClass(t.Texts); i >= 0 {
-		return fmt.Errorf("%s: row %d: label %.40q in column %s: expected a class, no number with a fraction, nor NaN "+
-			"among numbers (%s)", t.File, i+1, t.Texts[i], t.title(t.Column), hint)
+		return fmt.Errorf("%s: line %d: label %.40q in column %s: expected a class, no number with a fraction, nor "+
+			"NaN among numbers (%s)", t.File, t.Line(i), t.Texts[i], t.title(t.Column), hint)
 	}
 	return nil
 }
@@ -140,8 +140,8 @@ func (t *Table) CheckLabels(hint string) error {
 // CheckLabels refuses labels, the texts of the array, that noClass finds.
 func (a *Array) CheckLabels(texts []string) error {
 	if i := noClass(texts); i >= 0 {
-		return fmt.Errorf("%s: row %d: label %.40q: expected a class, no number with a fraction, nor NaN among numbers",
-			a.Title(), i, texts[i])
+		return fmt.Errorf("%s: row %d (counted from 0): label %.40q: expected a class, no number with a fraction, nor "+
+			"NaN among numbers", a.Title(), i, texts[i])
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func ReadLabels(spec string, o Options) (*Labels, error) {
 	for i, v := range values {
 		var ok bool
 		if out.Of[i], ok = Label(v); !ok {
-			return nil, fmt.Errorf("%s: row %d: label %v: %s", a.Title(), i, v, ExpectedLabel)
+			return nil, fmt.Errorf("%s: row %d (counted from 0): label %v: %s", a.Title(), i, v, ExpectedLabel)
 		}
 	}
 	return out, nil

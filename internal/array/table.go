@@ -249,6 +249,21 @@ func (t *Table) NumberNames() []string {
 	return names
 }
 
+// Line returns the number, from 1, of the line that holds a row, or begins it.
+func (t *Table) Line(row int) int {
+	at := 0
+	for ; row >= t.blocks[at].rows; at++ {
+		row -= t.blocks[at].rows
+	}
+	add := t.blocks[at].line
+	for _, s := range t.blocks[at].shifts {
+		if s.row <= row {
+			add = s.add
+		}
+	}
+	return row + add
+}
+
 // Floats returns the numbers, row after row, without other columns. It may be called once.
 func (t *Table) Floats() []float32 {
 	all := make([]float32, 0, t.Rows*t.width())

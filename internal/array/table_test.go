@@ -122,6 +122,37 @@ func utf16(text string) string {
 	return wide
 }
 
+// Rows know their lines: below a header and empty lines, and beside cells of several.
+func TestTableLines(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("\n\na,b,k\n")
+	line, lines := 4, []int{}
+	for i := range 60000 { // several blocks
+		lines = append(lines, line)
+		row := "12345678,1234567890123,v\n"
+		switch {
+		case i%7 == 0:
+			row = "1,2,\"x\n\ny\"\n"
+		case i%5 == 0:
+			row = "3,4,u\r\n\r\n\n"
+		}
+		text.WriteString(row)
+		line += strings.Count(row, "\n")
+	}
+	table, err := ReadTable("x.csv", strings.NewReader(text.String()), TableOptions{Column: last})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(table.blocks) < 2 || table.Rows != len(lines) {
+		t.Fatalf("%d blocks of %d rows", len(table.blocks), table.Rows)
+	}
+	for i := 0; i < len(lines); i += 101 {
+		if got := table.Line(i); got != lines[i] {
+			t.Fatalf("row %d: line %d, want %d", i, got, lines[i])
+		}
+	}
+}
+
 // What is wrong is named by its line and column.
 func TestTableErrors(t *testing.T) {
 	longtest.Native(t)

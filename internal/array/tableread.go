@@ -32,8 +32,12 @@ type block struct {
 	texts    []string
 	distinct int // bytes of texts that differ
 	rows     int
+	shifts   []shift
 	err      error
 }
+
+// shift says that the rows of a block from one on are in the lines of their numbers and add, up to the next shift.
+type shift struct{ row, add int }
 
 // read reads all lines: blocks of whole lines one after the other, which goroutines parse.
 func (t *Table) read(r io.Reader) error {
@@ -66,7 +70,7 @@ func (t *Table) read(r io.Reader) error {
 				t.parse(b)
 				b.text = nil
 				mutex.Lock()
-				kept += float64(8*len(b.numbers)+8*len(b.narrow)) + float64(16*len(b.texts)+b.distinct)
+				kept += float64(8*len(b.numbers)+8*len(b.narrow)) + float64(16*(len(b.texts)+len(b.shifts))+b.distinct)
 				if b.err == nil && kept > t.options.Memory {
 					b.err = fmt.Errorf("line %d: more numbers than there is memory for: expected an NPY file", b.line)
 				}
@@ -301,7 +305,7 @@ func (t *Table) parse(b *block) {
 		b.numbers = make([]float64, 0, size)
 	}
 	known := map[string]string{} // texts repeat
-	text, line := b.text, b.line
+	text, line, add := b.text, b.line, b.line
 	for len(text) > 0 {
 		switch {
 		case text[0] == '\n':
@@ -310,6 +314,10 @@ func (t *Table) parse(b *block) {
 		case text[0] == '\r' && len(text) > 1 && text[1] == '\n':
 			text, line = text[2:], line+1
 			continue
+		}
+		if line-b.rows != add {
+			add = line - b.rows
+			b.shifts = append(b.shifts, shift{b.rows, add})
 		}
 		before := len(text)
 		var err error
