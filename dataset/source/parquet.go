@@ -201,14 +201,19 @@ func (r *parquetReader) columns(file *parquet.File) (parquetColumns, error) {
 			}
 			c.image = i
 		case len(p) == 2 && p[1] == "path" && !choice.named: // the name of an image
-		case kind == parquet.ByteArray || kind == parquet.FixedLenByteArray || kind == parquet.Int96:
-			if c.image < 0 {
-				return c, fmt.Errorf("column %q of %v: expected numbers, or a column image of images (%s)",
-					c.paths[i], kind, dropHint)
-			}
-			texts = append(texts, p[0])
 		case i == 0 && array.NamesIndex(p[0]) && !choice.named && (kind == parquet.Int32 || kind == parquet.Int64):
 			choice.numbers = append(choice.numbers, p[0])
+		case kind == parquet.ByteArray || kind == parquet.FixedLenByteArray || kind == parquet.Int96 ||
+			isTime(c.meant[i]):
+			if c.image < 0 {
+				what := kind.String()
+				if isTime(c.meant[i]) {
+					what = c.meant[i].String()
+				}
+				return c, fmt.Errorf("column %q of %s: expected numbers, or a column image of images (%s)", c.paths[i],
+					what, dropHint)
+			}
+			texts = append(texts, p[0])
 		default:
 			c.features = append(c.features, i)
 			features = append(features, p[0])
@@ -268,6 +273,15 @@ func (r *parquetReader) alike(schema *parquet.Schema, c parquetColumns) error {
 	}
 	r.kind = kind
 	return nil
+}
+
+// isTime says whether numbers mean dates or times, whose units differ between the programs that write them.
+func isTime(meant logical.LogicalTypeValue) bool {
+	switch meant.(type) {
+	case *logical.DateType, *logical.TimeType, *logical.TimestampType:
+		return true
+	}
+	return false
 }
 
 // isImageColumn says whether a column of bytes holds images, by its path.

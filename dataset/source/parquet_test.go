@@ -104,23 +104,35 @@ type meantRow struct {
 	Class int64  `parquet:"class,decimal(1:18)"`
 }
 
+type datedRow struct {
+	Day   int32  `parquet:"day,date"`
+	When  int64  `parquet:"when,timestamp(microsecond)"`
+	A     int32  `parquet:"a"`
+	Class string `parquet:"class"`
+}
+
 type unsignedRow struct {
 	A     float64 `parquet:"a"`
 	Class uint32  `parquet:"class"`
 }
 
-// Unsigned and decimal columns, of features and of labels.
+// Unsigned and decimal columns, of features and of labels, and dates, which are no numbers.
 func TestParquetNumbers(t *testing.T) {
+	dated := parquetOf(t, []datedRow{{20000, 1.7e15, 1, "u"}, {20001, 1.8e15, 2, "v"}})
 	for _, c := range []struct {
 		file []byte
+		drop []string
 		want string
 	}{
-		{parquetOf(t, []meantRow{{3e9, 1 << 63, 1234, -2500, 10}, {1, 2, -5, 1, 0}}),
+		{dated, nil, `column "day" of DATE: expected numbers, or a column image of images (--drop COLUMN`},
+		{dated, []string{"day"}, `column "when" of TIMESTAMP(`},
+		{dated, []string{"day", "when"}, "[1 2] [0 1] [u v] <nil>"},
+		{parquetOf(t, []meantRow{{3e9, 1 << 63, 1234, -2500, 10}, {1, 2, -5, 1, 0}}), nil,
 			"[3e+09 9.223372e+18 12.34 -2.5 1 2 -0.05 0.001] [1 0] [0 1] <nil>"},
-		{parquetOf(t, []meantRow{{Class: 15}}), "label 1.5: expected a whole number"},
-		{parquetOf(t, []unsignedRow{{1, 3e9}, {2, 0}}), "[1 2] [1 0] [0 3000000000] <nil>"},
+		{parquetOf(t, []meantRow{{Class: 15}}), nil, "label 1.5: expected a whole number"},
+		{parquetOf(t, []unsignedRow{{1, 3e9}, {2, 0}}), nil, "[1 2] [1 0] [0 3000000000] <nil>"},
 	} {
-		d, err := Open(write(t, t.TempDir(), "x.parquet", c.file), Options{})
+		d, err := Open(write(t, t.TempDir(), "x.parquet", c.file), Options{Drop: c.drop})
 		got := fmt.Sprint(err)
 		if err == nil {
 			got = fmt.Sprint(d.Train.Values, d.Train.Labels, d.Classes, err)
