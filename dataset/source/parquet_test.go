@@ -87,8 +87,9 @@ func TestParquetMemory(t *testing.T) {
 	dir, b := t.TempDir(), parquetOf(t, []featureRow{{1, 2, "cat"}, {-0.5, 4, "bird"}})
 	write(t, dir, "train.parquet", b)
 	write(t, dir, "test.parquet", b)
-	for memory, want := range map[float64]string{15: "train.parquet: row 1: the samples take",
-		60: "test.parquet: row 1: the samples take 0.0 GB, 0.0 GB of memory are available beside", 120: ""} {
+	for memory, want := range map[float64]string{15: "train.parquet: row 1 (counted from 0): the samples take",
+		60:  "test.parquet: row 1 (counted from 0): the samples take 0.0 GB, 0.0 GB of memory are available beside",
+		120: ""} {
 		if _, err := Open(dir, Options{Memory: memory}); err == nil && want != "" ||
 			err != nil && (want == "" || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%v bytes: %v, want %q", memory, err, want)
