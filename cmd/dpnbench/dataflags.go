@@ -485,8 +485,18 @@ func (m *modelFlags) files(a *app, model *dpn.Model, d *dataFlags, flags *pflag.
 
 // inputData declares the files of a data set.
 func inputData(f *output.Files, name, spec string) {
-	f.Input(name, source.InputFiles(spec)...)
-	f.Tree(name, source.ImageFolder(spec))
+	files := source.InputFiles(spec)
+	f.Input(name, files...)
+	if folder := source.ImageFolder(spec); folder != "" {
+		f.Tree(name, folder)
+		before := ""
+		for _, file := range files { // folders in it may be links
+			if dir := filepath.Dir(file); dir != before {
+				f.Tree(name, dir)
+				before = dir
+			}
+		}
+	}
 }
 
 // blame says which flag an error of evaluating the model comes from: --model if a number that the

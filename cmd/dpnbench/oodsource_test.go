@@ -70,6 +70,12 @@ func TestUnlabelledTest(t *testing.T) {
 	if !maps.Equal(tree(t, "d"), before) {
 		t.Error("the folder of the images has changed")
 	}
+	if err := os.Rename("d/train/class 0", "moved"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../../moved", "d/train/class 0"); err == nil {
+		fails(t, with(train[:len(train)-1], "d/train/class 0/run"), "lies within the input of", "another folder")
+	}
 }
 
 // TestOODSources measures a model on samples of one's own: --ood-data takes what predict takes, labelled or not.

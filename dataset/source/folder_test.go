@@ -9,29 +9,34 @@ import (
 	"testing"
 )
 
-// TestLinks reads images from a folder that is a link, and classes that are links.
+// TestLinks reads images from folders, splits and classes that are links. One that leads back is an error.
 func TestLinks(t *testing.T) {
 	dir := t.TempDir()
 	for _, class := range []string{"cat", "dog"} {
 		write(t, filepath.Join(dir, "pets", class), "1.png", pngOf(t, []byte{1, 2, 3, 4}, 2, 2))
 	}
-	links := filepath.Join(dir, "classes")
-	if err := os.Mkdir(links, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for link, to := range map[string]string{"link": "pets", "classes/a": "../pets/cat", "classes/b": "../pets/dog"} {
+	for link, to := range map[string]string{"link": "pets", "classes/a": "../pets/cat", "classes/b": "../pets/dog",
+		"split/train/a": "../../pets/cat", "split/train/b": "../../pets/dog", "split/test": "../classes",
+		"loop/a": "../pets/cat", "loop/b": "."} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, link)), 0o755); err != nil {
+			t.Fatal(err)
+		}
 		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
 			t.Skip("no links here: ", err)
 		}
 	}
-	for folder, classes := range map[string]string{"pets": "[cat dog]", "link": "[cat dog]", "classes": "[a b]"} {
-		path := filepath.Join(dir, folder)
-		d, err := Open(path, Options{})
-		if err != nil || d.Train.Len() != 2 || fmt.Sprint(d.Classes) != classes {
-			t.Errorf("%s: %+v, %v", folder, d, err)
+	for _, c := range []struct {
+		folder, classes string
+		files           int
+	}{{"pets", "[cat dog]", 2}, {"link", "[cat dog]", 2}, {"classes", "[a b]", 2}, {"split", "[a b]", 4},
+		{"loop", "", 4}} {
+		path := filepath.Join(dir, c.folder)
+		if d, err := Open(path, Options{}); (err != nil) != (c.classes == "") ||
+			err == nil && fmt.Sprint(d.Classes) != c.classes {
+			t.Errorf("%s: %+v, %v", c.folder, d, err)
 		}
-		if files := InputFiles(path); len(files) != 2 || ImageFolder(path) == "" {
-			t.Errorf("%s: files %v, folder %q", folder, files, ImageFolder(path))
+		if files := InputFiles(path); len(files) != c.files || ImageFolder(path) == "" {
+			t.Errorf("%s: files %v, folder %q", c.folder, files, ImageFolder(path))
 		}
 	}
 }

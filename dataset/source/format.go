@@ -50,6 +50,9 @@ func Formats() []string {
 
 // detect returns the format of what path names: by opt, or else by names and content.
 func detect(path string, opt Options) (format, error) {
+	if path == "" {
+		return format{}, fmt.Errorf("no data set named: expected %s, or a file or folder", quotedNames())
+	}
 	if opt.Format != "" {
 		if i := slices.IndexFunc(formats, func(f format) bool { return f.name == opt.Format }); i >= 0 {
 			return formats[i], nil
@@ -138,17 +141,19 @@ func holdsImages(path string) bool {
 	}) == found
 }
 
-// walk visits what is in a folder as filepath.WalkDir does. It follows links to folders: the folder itself, and those
-// in it, which may be of classes.
-func walk(dir string, visit fs.WalkDirFunc) error {
+// walk visits what is in a folder, which may be a link, as filepath.WalkDir does. It follows links to the folders of
+// splits and classes, and no more links on one path, which may lead back.
+func walk(dir string, visit fs.WalkDirFunc) error { return walkLinks(dir, 2, visit) }
+
+func walkLinks(dir string, links int, visit fs.WalkDirFunc) error {
 	root := dir + string(filepath.Separator)
 	return filepath.WalkDir(root, func(file string, e fs.DirEntry, err error) error {
 		switch {
 		case err == nil && file == root:
 			return nil
-		case err == nil && e.Type()&fs.ModeSymlink != 0 && filepath.Dir(file) == filepath.Clean(dir):
+		case err == nil && links > 0 && e.Type()&fs.ModeSymlink != 0 && !ignored(e.Name()):
 			if info, err := os.Stat(file); err == nil && info.IsDir() {
-				return filepath.WalkDir(file+string(filepath.Separator), visit)
+				return walkLinks(file, links-1, visit)
 			}
 		}
 		return visit(file, e, err)

@@ -208,11 +208,11 @@ func otherFiles(path string) []string {
 		return files
 	}
 	walk(path, func(file string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() {
-			files = append(files, file)
-		}
 		if len(files) >= mostInputs {
 			return fs.SkipAll
+		}
+		if err == nil && !e.IsDir() {
+			files = append(files, file)
 		}
 		return nil
 	})

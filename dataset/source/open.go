@@ -208,9 +208,6 @@ func OpenTraining(ctx context.Context, spec string, opt Options) (*dataset.Set, 
 
 // read reads the files that spec names.
 func read(spec string, opt Options) (*content, error) {
-	if spec == "" {
-		return nil, fmt.Errorf("no data set named: expected %s, or a file or folder", quotedNames())
-	}
 	if isNamed(spec) {
 		return readNamed(spec, opt)
 	}

@@ -188,6 +188,9 @@ func (r *parquetReader) columns(file *parquet.File) (parquetColumns, error) {
 		return c, err
 	}
 	c.label = choice.at
+	if c.label >= 0 && !r.opt.unlabelled && isTime(c.meant[c.label]) {
+		return c, fmt.Errorf("column %q of %s: expected labels (%s)", c.paths[c.label], c.meant[c.label], dropHint)
+	}
 	r.p.notes = nil // every file has its own
 	var features, texts []string
 	repeated := false

@@ -112,6 +112,11 @@ type datedRow struct {
 	Class string `parquet:"class"`
 }
 
+type endRow struct {
+	A    float64 `parquet:"a"`
+	When int32   `parquet:"when,date"` // the labels, as the last column
+}
+
 type unsignedRow struct {
 	A     float64 `parquet:"a"`
 	Class uint32  `parquet:"class"`
@@ -130,6 +135,7 @@ func TestParquetNumbers(t *testing.T) {
 		{dated, []string{"day", "when"}, "[1 2] [0 1] [u v] <nil>"},
 		{parquetOf(t, []meantRow{{3e9, 1 << 63, 1234, -2500, 10}, {1, 2, -5, 1, 0}}), nil,
 			"[3e+09 9.223372e+18 12.34 -2.5 1 2 -0.05 0.001] [1 0] [0 1] <nil>"},
+		{parquetOf(t, []endRow{{1, 20000}}), nil, `column "when" of DATE: expected labels (--drop COLUMN`},
 		{parquetOf(t, []meantRow{{Class: 15}}), nil, "label 1.5: expected a whole number"},
 		{parquetOf(t, []unsignedRow{{1, 3e9}, {2, 0}}), nil, "[1 2] [1 0] [0 3000000000] <nil>"},
 	} {
