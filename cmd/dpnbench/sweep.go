@@ -186,7 +186,7 @@ func (s *sweeping) check(flags *pflag.FlagSet) (err error) {
 		s.out = strings.TrimSuffix(filepath.Base(s.config), filepath.Ext(s.config))
 	}
 	if n := len(s.plan.Points); n < s.plan.Draws {
-		s.note("draws %d: only %s differ\n", s.plan.Draws, format.Count(n, "setting"))
+		s.note("draws %d: found only %s\n", s.plan.Draws, format.Count(n, "different setting"))
 	}
 	files := s.files()
 	files.Input("--config", s.config)

@@ -146,7 +146,7 @@ func TestSweepUsage(t *testing.T) {
 	}
 	few := sweepConfig(t, dir, data, "", "[sweep]\nmethod = 'random'\ndraws = 3\n[vary]\nlr = [1, 2]")
 	text := succeed(t, "sweep", "--config", few, "--list")
-	if !strings.Contains(text, "draws 3: only 2 settings differ") {
+	if !strings.Contains(text, "draws 3: found only 2 different settings") {
 		t.Errorf("fewer settings than draws: %s", text)
 	}
 	fails(t, []string{"sweep"}, "--config: expected a TOML file")

@@ -190,7 +190,8 @@ func (p *finder) findBits() (int, error) {
 	for _, t := range triples(p.n) {
 		b := p.bitsAt(t[0], t[1], t[2])
 		if b == 1 { // fewer bits than numbers of any format have
-			return 0, fmt.Errorf("not a sum: 2 at %d, -2 at %d and 1 at %d give 0, expected 1", t[0], t[1], t[2])
+			return 0, fmt.Errorf("not a sum: 2 and -2 at %d and %d, in one order or the other, and 1 at %d give 0, "+
+				"expected 1", t[0], t[1], t[2])
 		}
 		if b > 0 && (bits == 0 || b < bits) {
 			bits = b

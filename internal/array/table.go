@@ -24,6 +24,7 @@ type Table struct {
 	skip    []bool // columns that are left out; nil: none
 	comma   byte
 	named   bool // comma is that of the file's name, not a guess
+	head    int  // the line of the first line that is not empty
 	blocks  []*block
 }
 
@@ -94,8 +95,8 @@ func (t *Table) checkHeader() error {
 	if !slices.Contains(t.Texts, name) {
 		return nil
 	}
-	return fmt.Errorf("%s: line 1: %.40q is a class and a usual name of the labels: expected a header above it", t.File,
-		name)
+	return fmt.Errorf("%s: line %d: %.40q is a class and a usual name of the labels: expected a header above it",
+		t.File, t.head, name)
 }
 
 // FindColumn returns the column of a number from 1 or of a name; -1 if that is empty. A number comes first, because
@@ -151,7 +152,7 @@ func (t *Table) begin(cells []string) (header bool, err error) {
 	seen := map[string]int{}
 	for i, c := range cells {
 		if first, ok := seen[c]; ok && c != "" {
-			return false, fmt.Errorf("line 1: columns %d and %d are both called %.60q", first+1, i+1, c)
+			return false, fmt.Errorf("line %d: columns %d and %d are both called %.60q", t.head, first+1, i+1, c)
 		}
 		seen[c] = i
 	}

@@ -165,6 +165,7 @@ func TestTableErrors(t *testing.T) {
 		{"", "x.csv: expected lines of numbers"},
 		{"a,b,k\n", "expected lines of numbers below the header"},
 		{"a,a,k\n1,2,x\n", `line 1: columns 1 and 2 are both called "a"`},
+		{"\n\na,a,k\n1,2,x\n", `line 3: columns 1 and 2 are both called "a"`},
 		{"a,b,k\n1,2,x\n\n1,2\n", "line 4: 2 cells, expected 3"},
 		{"a,b,k\n1,2,x,4\n", "line 2: more than 3 cells"},
 		{"id;len, cm;label\n1,5;2,5;x\n", "line 2: more than 2 cells, expected as many as in the first line " +

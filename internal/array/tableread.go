@@ -56,6 +56,7 @@ func (t *Table) read(r io.Reader) error {
 	if err != nil || first == nil {
 		return err
 	}
+	t.head = first.line
 	header, err := t.first(first)
 	if err != nil {
 		return err

@@ -239,7 +239,7 @@ type Best struct {
 	*Result `json:"-"`
 }
 
-// Report compares the results of all runs on data of a name.
+// Report compares the results of all runs.
 func (p *Plan) Report(results []*Result) *Report {
 	r := &Report{Format: 1, File: p.File, Method: p.Method, By: p.By, Fixed: settings(p.Fixed), Varied: []string{},
 		Seeds: append([]string{}, p.Seeds...), Table: p.Rank(results), Runs: results, plan: p}

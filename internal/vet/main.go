@@ -39,15 +39,15 @@ func check(target string, patterns ...string) error {
 	if !ok {
 		return fmt.Errorf("expected GOOS/GOARCH, then build tags after commas")
 	}
-	cgo := "0"
-	if slices.Contains(strings.Split(tags, ","), "cgo") {
-		cgo = "1"
+	list, cgo := strings.Split(tags, ","), "0"
+	if at := slices.Index(list, "cgo"); at >= 0 {
+		list, cgo = slices.Delete(list, at, at+1), "1" // as a flag it would choose files, without a C compiler
 	}
 	loaded, err := packages.Load(&packages.Config{
 		Mode:       packages.LoadAllSyntax | packages.NeedModule,
 		Tests:      true,
 		Env:        append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED="+cgo),
-		BuildFlags: []string{"-tags=" + tags},
+		BuildFlags: []string{"-tags=" + strings.Join(list, ",")},
 	}, patterns...)
 	if err != nil {
 		return err
