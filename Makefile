@@ -23,7 +23,7 @@ short = -short -vet=off -tags nobrowser -ldflags=-w
 
 # -vet=off, because lint and lint-cgo run the checks of go vet.
 test-race: ## the short tests with the race detector (needs a C compiler)
-	CGO_ENABLED=1 go test $(short) -race ./engine/... ./dpn/... ./bench/... ./cmd/...
+	CGO_ENABLED=1 go test $(short) -race ./engine/... ./dataset/source ./dpn/... ./bench/... ./cmd/...
 
 test-mpi: ## ranks in processes of their own: messages with Open MPI and MPICH, training with Open MPI (Debian: libopenmpi-dev, libmpich-dev)
 	for cc in mpicc.openmpi mpicc.mpich; do \
