@@ -32,7 +32,7 @@ func TestInterruptAnywhere(t *testing.T) {
 	pixels, features = filepath.Join(pixels, dpn.ModelFile), filepath.Join(features, dpn.ModelFile)
 	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
 	const ages = "100000" // steps
-	latest, few := 2*time.Second, []string{"training", "evaluation", "robust"}
+	latest, few := 3*time.Second, []string{"training", "evaluation", "robust"}
 	if !longtest.Asked() {
 		latest = time.Second
 	}
