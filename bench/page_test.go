@@ -155,7 +155,7 @@ func sectionsOf(page string) (ids []string) {
 
 func TestPage(t *testing.T) {
 	if testing.Short() {
-		t.Skip("left out by -short: draws many pages, half a minute with the race detector")
+		t.Skip("left out by -short: draws many pages, ten times as long with the race detector")
 	}
 	r := modelled(Full, []string{"avx512", "avx2", "generic"}, []int{1, 2, 4})
 	r.Warnings = []string{"the clock changed during the run, between 2.90 and 3.71 GHz"}

@@ -57,7 +57,7 @@ func TestSparseRows(t *testing.T) {
 // from, the sizes of the potential that they climb.
 func TestFlat(t *testing.T) {
 	if testing.Short() {
-		t.Skip("left out by -short: places 100 centres, 20 seconds with the race detector")
+		t.Skip("left out by -short: places 100 centres, ten times as long with the race detector")
 	}
 	s, err := flatSlope()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // have; and every engine begins with the same network.
 func TestBegun(t *testing.T) {
 	if testing.Short() {
-		t.Skip("left out by -short: places centres for many engines, 20 seconds with the race detector")
+		t.Skip("left out by -short: places centres for many engines, six times as long with the race detector")
 	}
 	data, err := digits(1000, 10)
 	if err != nil {
