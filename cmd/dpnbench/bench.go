@@ -62,7 +62,7 @@ func benchCommand(a *app) *cobra.Command {
   dpnbench bench --suite gemm,ascent --json run.json --html run.html
   dpnbench bench --filter 'gemm/packed/m=128' --tier avx2 --threads 1
   dpnbench bench --list --full --suite gemm    # which rows are there?
-  dpnbench bench --shape m=300,k=700,n=50      # products of one's own shape
+  dpnbench bench --shape m=300,k=700,n=50      # products of any shape
   dpnbench bench --shape d=100,k=20,n=10,batch=64 --suite ascent --quick
   dpnbench bench --quick --suite train --phases  # where does an update spend its time?
   dpnbench bench --full --json full.json       # all sweeps, on one, two and all threads

@@ -20,16 +20,16 @@ import (
 
 const scaleHelp = `Measure what an update costs here, and simulate training on 1 to 1,024 ranks by a simple model.
 Strong scaling divides a minibatch of --batch samples among the ranks, weak scaling gives each rank
-the batch of the preset. Efficiency: samples a second, over those of one rank times the ranks. It
-can exceed 100%: a large minibatch is slower per sample than its parts, and the ranks divide norm
+the batch of the preset. Efficiency is samples a second on R ranks over R times those of one rank.
+It can exceed 100%: a large minibatch is slower per sample than its parts, and the ranks divide norm
 and optimiser. A line below the table then says so, with the times.
 
 The model: a rank computes its samples and what does not depend on them (the precisions), and its
 part of the norm and of the optimiser. It sends 4 (R - 1) messages, with twice (R - 1)/R of the
-parameters. A message takes --latency plus its bytes at --bandwidth; --overlap of it is hidden
-behind computing (nothing, unless it is given). The computing of ranks varies by --stragglers, and
-all wait for the slowest of R. The defaults are those of a usual network of 100 Gbit/s; under mpirun
--n 2, in a program with MPI, they are what is measured between the two ranks.
+parameters. A message takes --latency plus its bytes at --bandwidth; the share --overlap of it is
+hidden behind computing. Computing varies between ranks by the share --stragglers, and all wait for
+the slowest. The defaults are those of a network of 100 Gbit/s; under mpirun -n 2, in a program with
+MPI, latency and bandwidth are measured between the two ranks.
 
 --check trains with 2, 4 and 8 ranks in this process, and compares the time of an update with the
 model, whose messages then are copies in memory. Leave the machine idle.`
@@ -50,12 +50,12 @@ func scaleCommand(a *app) *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringSliceVar(&s.presets, "presets", nil, "`NAMES` of the presets (default all)")
-	f.StringSliceVar(&s.check, "check", nil, "also train these presets, `NAMES`, with 2, 4 and 8 ranks")
+	f.StringSliceVar(&s.check, "check", nil, "also train the presets `NAMES` with 2, 4 and 8 ranks")
 	f.IntVar(&s.batch, "batch", 1024, "`N` samples of a minibatch that all ranks share")
 	f.Float64Var(&s.latency, "latency", 2, "`MICROSECONDS` of a message")
 	f.Float64Var(&s.bandwidth, "bandwidth", 12.5, "`GB/S` that a rank sends and receives")
-	f.Float64Var(&s.network.Overlap, "overlap", 0, "`SHARE` of the messages behind computing, 0 to 1")
-	f.Float64Var(&s.network.Stragglers, "stragglers", 0.02, "standard deviation of computing, as a `SHARE`")
+	f.Float64Var(&s.network.Overlap, "overlap", 0, "`SHARE` of the messages hidden behind computing, 0 to 1")
+	f.Float64Var(&s.network.Stragglers, "stragglers", 0.02, "standard deviation of computing, as a `SHARE` of its mean")
 	f.StringVar(&s.html, "html", "", "write a page with figures to `FILE`")
 	return c
 }

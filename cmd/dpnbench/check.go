@@ -48,21 +48,19 @@ A case is KERNEL:NAME=NUMBER,... A number out of range is refused with its range
 ascend-final runs few rows and keeps only x_n.
 
 --library checks a kernel of your own or of another library in the same way, within a bound that
-holds for any order of additions in float32. It runs in processes of its own: a crash is a failed
-case, and so is one without a result after a minute. Each kind of mistake is printed with what its
-cases share (--verbose: each case), then how many results have other bits when a call is repeated,
-which is no mistake.
-internal/foreign/kernels.h has the signatures. It needs a program built with cgo:
-CGO_ENABLED=1 go build -tags foreign ./cmd/dpnbench.
+holds for any order of additions in float32. It runs in separate processes: a case fails if it
+crashes, or has no result after a minute. Each kind of mistake is printed with what its cases have
+in common (--verbose: each case), then how many results have other bits when a call is repeated,
+which is not a mistake. internal/foreign/kernels.h has the signatures. --library needs a program
+built with cgo: CGO_ENABLED=1 go build -tags foreign ./cmd/dpnbench.
 
 --dump and --judge do the same for a program in any language: it reads NPY files and writes one
-(results.npy; --dump removes an earlier one). The kernels are those of functions (sgemm, softmax,
-...); the page docs/checking.md has programs.
+(results.npy; --dump removes an earlier one). docs/checking.md lists the kernels and has programs.
 
---order finds out by probing in which order products, dot products and sums are added, in which
-precision, and whether products are fused with their additions: of the engine on every tier, of
-gonum, and of --library (in this process, which a crash of the library ends) or, with --dump and
---judge, of a program. Two that differ in any of them cannot have equal bits.
+--order finds out by probing in which order and precision products, dot products and sums are added,
+and whether products are fused with their additions. It probes the engine on every tier, gonum, and
+--library (in this process, so a crash of the library ends it) or, with --dump and --judge, a
+program. Two implementations that differ in any of these cannot have equal bits.
 
 `
 

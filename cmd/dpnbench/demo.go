@@ -67,8 +67,8 @@ func (a *app) demo(ctx context.Context, out string) error {
 			return fmt.Errorf("--out %s: holds the %s of a run that is not a demo; expected another folder", out, name)
 		}
 	}
-	a.note("A Denoising Potential Network reads images: it makes features of them, moves these up the potential of\n" +
-		"a mixture of Gaussians, and reads the class where they arrive. This demo trains one on built-in digits.\n\n")
+	a.note("A Denoising Potential Network classifies images: it computes features, moves them up the potential of\n" +
+		"a mixture of Gaussians, and labels the points where they end. This demo trains one on built-in digits.\n\n")
 	m := sysinfo.ReadMachine()
 	a.note("1. Check: every kernel on every tier of %s\n", m.Brand)
 	r, err := check.Run(ctx, check.Options{Quick: true, Progress: a.phase("check")})

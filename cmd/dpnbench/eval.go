@@ -40,7 +40,7 @@ the severities in the suite:
 --suite mnist-c evaluates on the fifteen corruptions of MNIST-C, which are kinds, too; --data
 mnist-c:FOLDER on its published arrays. Beside the accuracies come published ones and the mean
 corruption error (mCE) against the published CNN or the model of --baseline. The published ones were
-measured without the normalisation of training: --unnormalised measures so, too.
+measured without the normalisation of training; --unnormalised does the same.
 
 The noise of an image depends on --corrupt-seed and the image's position in the data only, and is
 the same on every machine. Grey levels are between 0 (background) and 1 (ink).`

@@ -31,10 +31,10 @@ A file of torch.save holds a program in Python's pickle format. It is not execut
 state dictionary needs is understood, and everything else is refused. Numbers of other types than
 float32 are converted.
 
-A state dictionary does not say all. Its samples are taken for square grey images or, if the number
-of inputs is no square, for vectors. Give --steps and the normalisation, --mean and --std of grey
-levels in [0, 1] or of all features, if they differ from those of the published reference (30 steps,
-mean 0.1307, std 0.3081). --data names the samples for eval and analyze.`
+A state dictionary does not describe its samples: they are taken for square grey images or, if the
+number of inputs is not a square, for vectors. Give --steps and the normalisation, --mean and --std
+of grey levels in [0, 1] or of all features, if they differ from those of the published reference
+(30 steps, mean 0.1307, std 0.3081). --data names the samples for eval and analyze.`
 
 func importCommand(a *app) *cobra.Command {
 	i := &importing{app: a}

@@ -23,7 +23,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const predictHelp = `Classify samples by a model. The result is a table (CSV) with a row for each sample:
+const predictHelp = `Classify samples with a model. The result is a table (CSV) with a row for each sample:
 
   sample     the file of an image, else the number of the sample, from 0
   class      the class with the largest logit
@@ -41,15 +41,15 @@ test samples that belong to the model are classified.
 
 Training measures the threshold of "unknown" and keeps it in the model file. For a model without one
 it is measured on the validation samples, if these can be read, or else the column stays empty and a
-line on standard error says why. "dpnbench uncertainty" measures what a model detects so: noise on
-pixels nearly always, on learned features perhaps not. A name that a spreadsheet would take for a
-formula gets an apostrophe before it.`
+line on standard error says why. "dpnbench uncertainty" measures what a model detects in this way:
+nearly all noise if it sees pixels, perhaps not on learned features. A name that a spreadsheet would
+take for a formula gets an apostrophe before it.`
 
 func predictCommand(a *app) *cobra.Command {
 	p := &predicting{app: a}
 	c := &cobra.Command{
 		Use:   "predict [FILE...]",
-		Short: "Classify images or the rows of a table by a model",
+		Short: "Classify images or the rows of a table with a model",
 		Long:  predictHelp,
 		Example: `  dpnbench predict --model runs/first/model.safetensors --out predictions.csv
   dpnbench predict --model runs/first/model.safetensors --top 3 scan1.png scan2.jpg

@@ -31,7 +31,7 @@ sample, and a file of labels with the same rows:
   .csv, .tsv     numbers, with or without a line of names, also .gz; labels (also of .npy and .npz)
                  may be texts. They are in the column of FILE.csv:COLUMN, or else in the
                  first of label, labels, class, target and y, or else in the last, as for
-                 "train"; it is no feature. A first column of row numbers without a name
+                 "train"; it is not a feature. A first column of row numbers without a name
                  (pandas, R), or called id, is left out
 
 Features of test samples give accuracies by the means of the training samples. The weights of the

@@ -48,7 +48,7 @@ losses, draw-seed = 2 draws others.
 
 Each run has a folder in runs, in the folder of --out, which is named after its settings and holds
 what train writes: the same flags, the same bits. The same command goes on after an interruption or
-a crash, also when the file has got more values: runs that have ended are not repeated. A run with
+a crash, also if values were added to the file: runs that have ended are not repeated. A run with
 numbers that are not finite has failed, and the others go on.
 
 At the end the folder of --out has report.html, a self-contained page with the table, the curves and

@@ -17,8 +17,8 @@ samples of every class, drawn by --seed, is kept for validation; the epoch with 
 validation loss gives the model that is saved and evaluated.
 
 Settings come from a preset or from the TOML file of --config, then from flags. With --resume they
-come from the resumed folder. A preset fits itself to the data: a set of few samples gets more
-epochs, for as many updates as a large one, and at most as many components as it can place.
+come from the resumed folder. A preset fits itself to the data: a small set gets more epochs, for as
+many updates as a large one, and no more components than its samples allow.
 
 "dpnbench help presets" lists the presets and every setting of each.
 

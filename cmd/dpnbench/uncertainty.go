@@ -28,9 +28,9 @@ The out-of-distribution images are uniform noise; the inverted test images; the 
 rotated by 90 degrees (some of which, such as zeros, still look right); and images of other
 sources: those of --ood-data, or else, for grey images, the built-in digits, unless the model was
 trained on them or they are the data.
---ood-data takes what predict reads, with or without labels: the test samples or, of what has none,
-all, at most as many as the model's data have. Images of another size or colour are converted, and
-all are normalised as the model's training images were. For vectors they are uniform noise, and
+--ood-data takes what predict reads, with or without labels: its test samples, or all if it has
+none, but no more than the model's data have. Images of another size or colour are converted, and
+all are normalised as the model's training images were. Unknown vectors are uniform noise, and
 vectors of which every feature is taken from another sample.
 
 The output lists the AUROC (1: perfect separation, 0.5: chance); the FPR, the fraction of unknown
