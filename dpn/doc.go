@@ -24,7 +24,7 @@
 // # Training
 //
 // Training goes back through all ascent steps exactly (Config.Gradient "exact"). The published
-// reference cuts the gradient after every step, so that the potential never learns ("detached").
+// reference detaches the state after every step, so that the potential never learns ("detached").
 // Centres start from k-means over all features or in each class, from random features, or from
 // a whole mixture fitted by EM (Config.Init, [Inits]).
 //

@@ -104,7 +104,7 @@ func judgeTrainableStep(p *Poster) judged {
 	case !a.Encloses(a0):
 		j.verdict, j.why = Reproduced, "Training by the listing changes it."
 	case !b.Encloses(b0):
-		j.verdict, j.why = BeyondTheirs, "The listing cuts its gradient, too; with the exact gradient it learns."
+		j.verdict, j.why = BeyondTheirs, "The listing detaches the state, too; with the exact gradient it learns."
 	}
 	return j
 }

@@ -262,7 +262,7 @@ func TestFindingsAreThoseOfTheRun(t *testing.T) {
 			"A step size of 1 converges in fewer steps.",
 			"phi is minus half the squared distance to the nearest centre",
 			"By the listing only the classifier learns; with the exact gradient all parts do.",
-			"The listing cuts its gradient, too; with the exact gradient it learns.",
+			"The listing detaches the state, too; with the exact gradient it learns.",
 			"All precisions stay the identity",
 			"Every seed of k-means is better than every drawn one in 2 of 2 networks, and faster in 2;",
 			"It falls in every epoch up to the best one.",

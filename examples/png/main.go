@@ -1,4 +1,4 @@
-// Command png classifies PNG files by a model, and prints the classes and their probabilities.
+// Command png classifies PNG files with a model, and prints the classes and their probabilities.
 //
 //	go run ./examples/png model.safetensors image.png...
 package main
