@@ -55,8 +55,8 @@ type TableOptions struct {
 // ReadTable reads text of comma- or tab-separated cells, on all cores. It may be compressed by gzip. The first line is
 // a header if o.Named says so, if a cell is one of o.Header, if one of another column than that of texts is no number
 // and none has a fraction, or if the cells are 0, 1, 2 and so on.
-// The file's name says which cells are separated by tabs; in a file of another name they may be separated by tabs or
-// semicolons if there is no comma in the first line.
+// The file's name says which cells are separated by tabs; in a file of another name the separator is that of commas,
+// tabs and semicolons which the first line has most of, outside quotes.
 func ReadTable(file string, r io.Reader, o TableOptions) (*Table, error) {
 	if o.Memory == 0 {
 		o.Memory = math.Inf(1)

@@ -111,15 +111,10 @@ func (t *Table) first(b *block) (header bool, err error) {
 	if onlyCR(b.text) {
 		return false, errOnlyCR
 	}
-	t.comma = ','
-	has := func(c string) bool { return bytes.Contains(b.text, []byte(c)) }
-	switch name := strings.TrimSuffix(strings.ToLower(t.File), ".gz"); {
-	case strings.HasSuffix(name, ".tsv"):
+	if name := strings.TrimSuffix(strings.ToLower(t.File), ".gz"); strings.HasSuffix(name, ".tsv") {
 		t.comma, t.named = '\t', true
-	case !has(",") && has("\t"):
-		t.comma = '\t'
-	case !has(",") && has(";"):
-		t.comma = ';'
+	} else {
+		t.comma = guessSeparator(b.text)
 	}
 	var cells []string
 	memory := 0.0
@@ -131,7 +126,7 @@ func (t *Table) first(b *block) (header bool, err error) {
 		var c []byte
 		c, rest, more, err = t.cell(rest)
 		if err != nil && isText(b.text) {
-			return false, fmt.Errorf("line %d, column %d: %w", b.line, len(cells)+1, err)
+			return false, fmt.Errorf("line %d, column %d: %w%s", b.line, len(cells)+1, err, t.separator())
 		}
 		if err != nil || !isText(c) {
 			return false, fmt.Errorf("line %d, column %d: expected text in UTF-8", b.line, len(cells)+1)
@@ -170,6 +165,25 @@ func isText(b []byte) bool { return utf8.Valid(b) && bytes.IndexByte(b, 0) < 0 }
 
 // separators are the names of what separates cells.
 var separators = map[byte]string{',': "comma", ';': "semicolon", '\t': "tab"}
+
+// guessSeparator returns the separator that a line has most of outside quotes, of equally many the first one.
+func guessSeparator(line []byte) byte {
+	var counts [utf8.RuneSelf]int
+	quoted := false
+	for _, c := range line {
+		quoted = quoted != (c == '"')
+		if !quoted && c < utf8.RuneSelf {
+			counts[c]++
+		}
+	}
+	most := byte(',')
+	for _, c := range []byte("\t;") {
+		if counts[c] > counts[most] {
+			most = c
+		}
+	}
+	return most
+}
 
 // separator says in brackets which separator of cells was taken, and why.
 func (t *Table) separator() string {
