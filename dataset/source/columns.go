@@ -211,6 +211,11 @@ func (c *columns) skipOthers(first []string) ([]int, error) {
 			open = append(open, i)
 		}
 	}
+	for _, at := range c.dropped {
+		if !c.opt.DropIfThere && !slices.Contains(others, at) {
+			return nil, fmt.Errorf("--drop: column %.60q is a feature of the model", first[at])
+		}
+	}
 	closed := func(i int) bool { // open ascends, and may be long
 		_, ok := slices.BinarySearch(open, i)
 		return !ok

@@ -146,6 +146,12 @@ func TestColumns(t *testing.T) {
 		{"other names", "c,d,k\n1,2,u\n", model, "", "", `feature 0 (counted from 0) is called "c", expected "a"`},
 		{"a feature as labels", "a,b\n1,2\n", label(model, "b"), "", "",
 			`--label: column "b" is a feature of the model`},
+		{"a feature to drop", "b,a,k\n2,1,u\n", drop(model, "b"), "", "",
+			`--drop: column "b" is a feature of the model`},
+		{"a feature by the number of one that training dropped", "b,a,k\n2,1,u\n4,3,v\n", ifThere(drop(model, "1")),
+			"[a b] [1 2 3 4] [0 1]", "", ""},
+		{"a feature that is a text", "a,b,k\n1,x,u\n", model, "", "",
+			`"x": expected a number, as in all columns but "k" (--label COLUMN if another one holds the labels)`},
 		{"too many", "1,2,3,4,u\n", model, "", "", "5 columns, expected the 2 numbers of a sample of the model"},
 		{"other labels", "a,b,k\n1,2,u\n3,4,w\n", model, "", "", `label "w" of line 3 is none of the 2 classes`},
 	} {
