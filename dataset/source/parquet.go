@@ -193,6 +193,7 @@ func (r *parquetReader) columns(file *parquet.File) (parquetColumns, error) {
 	}
 	r.p.notes = nil // every file has its own
 	var features, texts []string
+	var problem error // unless there are images
 	repeated := false
 	for i, p := range paths {
 		leaf, _ := schema.Lookup(p...)
@@ -208,12 +209,12 @@ func (r *parquetReader) columns(file *parquet.File) (parquetColumns, error) {
 			choice.numbers = append(choice.numbers, p[0])
 		case kind == parquet.ByteArray || kind == parquet.FixedLenByteArray || kind == parquet.Int96 ||
 			isTime(c.meant[i]):
-			if c.image < 0 {
-				what := kind.String()
-				if isTime(c.meant[i]) {
-					what = c.meant[i].String()
-				}
-				return c, fmt.Errorf("column %q of %s: expected numbers, or a column image of images (%s)", c.paths[i],
+			what := kind.String()
+			if isTime(c.meant[i]) {
+				what = c.meant[i].String()
+			}
+			if problem == nil {
+				problem = fmt.Errorf("column %q of %s: expected numbers, or a column image of images (%s)", c.paths[i],
 					what, dropHint)
 			}
 			texts = append(texts, p[0])
@@ -222,6 +223,9 @@ func (r *parquetReader) columns(file *parquet.File) (parquetColumns, error) {
 			features = append(features, p[0])
 			repeated = repeated || leaf.MaxRepetitionLevel > 0
 		}
+	}
+	if c.image < 0 && problem != nil {
+		return c, problem
 	}
 	choice.note(r.p)
 	if c.image >= 0 {

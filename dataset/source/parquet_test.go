@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"dpnbench/dataset"
 
@@ -346,6 +347,31 @@ func TestParquetSamples(t *testing.T) {
 	path := write(t, t.TempDir(), "x.parquet", broken)
 	if d, err := Open(path, Options{TrainSize: 1}); err != nil || d.Train.Len() != 1 || len(d.Classes) != 2 {
 		t.Errorf("the first image, before one that is none: %v, %v", d, err)
+	}
+}
+
+type titledImage struct {
+	At    time.Time `parquet:"at,timestamp"`
+	Name  string    `parquet:"name"`
+	Image hubImage  `parquet:"image"`
+	Label string    `parquet:"label"`
+}
+
+// Columns before that of the images are left out as those behind it.
+func TestParquetImages(t *testing.T) {
+	image := hubImage{Bytes: pngOf(t, dataset.Noise(1, 0, 1, dataset.Grey(100, 100)).Pixels, 100, 100)}
+	var rows []titledImage
+	for i := range 60 {
+		rows = append(rows, titledImage{Name: "x", Image: image, Label: []string{"cat", "bird", "dog"}[i%3]})
+	}
+	path := write(t, t.TempDir(), "x.parquet", parquetOf(t, rows))
+	d, err := Open(path, Options{TrainSize: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `2 [bird cat dog] [1 0] [left out: columns "at", "name": beside a column of images]`
+	if got := fmt.Sprint(d.Train.Len(), d.Classes, d.Train.Labels, d.Notes); got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 
