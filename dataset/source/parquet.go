@@ -59,7 +59,7 @@ func readParquet(path string, opt Options) (*content, error) {
 // readShards reads the files of a split.
 func (c *content) readShards(split string, files []string, opt Options) (*part, error) {
 	p := &part{file: title(c.name, split, files)}
-	r := parquetReader{opt: opt, p: p, features: c.features, classes: c.classes}
+	r := parquetReader{opt: opt, p: p, most: opt.wanted(split), features: c.features, classes: c.classes}
 	for _, path := range files {
 		p.files = append(p.files, opening{path, r.samples()})
 		if err := r.file(path); err != nil {
@@ -87,6 +87,7 @@ type parquetReader struct {
 	opt      Options
 	p        *part
 	images   []imageFile
+	most     int      // how many images are wanted, of which the bytes are kept; 0: all
 	features []string // names, of all files
 	classes  []string // also of all files
 	kind     string   // what kind of samples and labels the files hold; empty: none is read yet
@@ -355,7 +356,10 @@ func (r *parquetReader) row(path string, values parquet.Row, c parquetColumns, r
 			if v.IsNull() {
 				return errors.New("no image")
 			}
-			content := slices.Clone(v.ByteArray())
+			var content []byte
+			if r.most == 0 || len(r.images) < r.most {
+				content = slices.Clone(v.ByteArray())
+			}
 			name := fmt.Sprintf("%s, row %d (counted from 0)", path, row)
 			r.images = append(r.images, imageFile{path: name, content: content})
 			r.memory += float64(len(content))

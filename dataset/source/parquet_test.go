@@ -357,7 +357,7 @@ type titledImage struct {
 	Label string    `parquet:"label"`
 }
 
-// Columns before that of the images are left out as those behind it.
+// Columns before that of the images are left out as those behind it. Of images that nobody wants no bytes are kept.
 func TestParquetImages(t *testing.T) {
 	image := hubImage{Bytes: pngOf(t, dataset.Noise(1, 0, 1, dataset.Grey(100, 100)).Pixels, 100, 100)}
 	var rows []titledImage
@@ -365,13 +365,20 @@ func TestParquetImages(t *testing.T) {
 		rows = append(rows, titledImage{Name: "x", Image: image, Label: []string{"cat", "bird", "dog"}[i%3]})
 	}
 	path := write(t, t.TempDir(), "x.parquet", parquetOf(t, rows))
-	d, err := Open(path, Options{TrainSize: 2})
+	const most = 400_000
+	if size := len(rows) * len(image.Bytes); size < most {
+		t.Fatalf("%d bytes of images", size)
+	}
+	d, err := Open(path, Options{TrainSize: 2, Memory: most})
 	if err != nil {
 		t.Fatal(err)
 	}
 	const want = `2 [bird cat dog] [1 0] [left out: columns "at", "name": beside a column of images]`
 	if got := fmt.Sprint(d.Train.Len(), d.Classes, d.Train.Labels, d.Notes); got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+	if _, err := Open(path, Options{Memory: most}); err == nil || !strings.Contains(err.Error(), "memory") {
+		t.Errorf("all images: %v", err)
 	}
 }
 
