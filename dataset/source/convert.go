@@ -128,6 +128,9 @@ func (p *part) image(opt Options) error {
 	}
 	pixels := make([]byte, len(p.values))
 	fractions := p.fractions(dimensions)
+	if fractions && !p.levels() {
+		p.notes = append(p.notes, "fractions are rounded to the 256 levels of images")
+	}
 	for i, v := range p.values {
 		if fractions {
 			pixels[i] = byte(math.Round(255 * float64(v)))

@@ -2,6 +2,7 @@ package source
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,6 +71,10 @@ func TestFractions(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", c.shape, err)
 			continue
+		}
+		rounded := c.first != "" && slices.Equal(c.x, odd)
+		if note := slices.Contains(d.Notes, "fractions are rounded to the 256 levels of images"); note != rounded {
+			t.Errorf("%s, %v: notes %q", c.shape, c.opt, d.Notes)
 		}
 		if d.Shape() != c.want || c.first != "" && fmt.Sprint(d.Train.Image(0)) != c.first {
 			t.Errorf("%s, %v: %v, want %v %s", c.shape, c.opt, d.Shape(), c.want, c.first)
