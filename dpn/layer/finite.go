@@ -23,7 +23,7 @@ func (e *OutputError) Error() string {
 	if e.Tensor != "" {
 		return fmt.Sprintf("%s, because tensor %q has numbers that are not finite", text, e.Tensor)
 	}
-	return text + ", expected a finite number: the weights are too large, or damaged"
+	return text + ", expected a finite number: the input or the weights are too large, or damaged"
 }
 
 // CheckOutput returns a *OutputError about the first number of x that is infinite or NaN, or nil. The

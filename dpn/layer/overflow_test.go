@@ -23,6 +23,10 @@ func TestOverflowIsSeen(t *testing.T) {
 			}
 		}
 	}
+	const want = "logit 1 of row 7 is NaN, expected a finite number: the input or the weights are too large, or damaged"
+	if err := CheckOutput(engine.View([]float32{0, 1, 2, nan}, 2, 2), "logit", "row", 6); err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
 	for name, huge := range map[string][2]float32{
 		"one sign": {-3e38, -3e38}, "both signs": {3e38, -3e38}, "infinity": {-inf, 1}, "NaN": {nan, 1},
 	} {
