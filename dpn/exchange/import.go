@@ -32,8 +32,11 @@ type ImportedTensor struct {
 	Type  string `json:"type"` // in the file, by the names of safetensors: F32, F16, BF16, F64, I64, ...
 }
 
-// centres is a tensor that every network has.
+// centres is a tensor that every network with an ascent has.
 const centres = potentialKey + "mu"
+
+// anyOther is what to do with a network without one.
+const anyOther = ": expected a Denoising Potential Network (dpnbench separation takes the features of any other)"
 
 // Import reads the network in the file at path: a state dictionary of the published reference as torch.save or
 // safetensors wrote it, or a model file, also one that an exported module wrote. r is what a state dictionary
@@ -55,6 +58,9 @@ func Import(path string, r dpn.Reference) (*Imported, error) {
 		return nil, err
 	}
 	m, err := dpn.FromTensors(f, path, r)
+	if err != nil && f.Tensor(centres) == nil && strings.Contains(err.Error(), centres) {
+		err = fmt.Errorf("%w%s", err, anyOther)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -121,7 +127,7 @@ func readState(b []byte) (*safetensors.File, error) {
 	}
 	state := stateOf(value)
 	if state == nil {
-		return nil, fmt.Errorf("no state dictionary with %q", centres)
+		return nil, fmt.Errorf("no state dictionary with %q%s", centres, anyOther)
 	}
 	f := &safetensors.File{Converted: map[string]string{}}
 	left := len(b) // numbers, of at least a byte each

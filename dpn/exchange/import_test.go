@@ -136,6 +136,27 @@ func TestImportSafetensors(t *testing.T) {
 			t.Errorf("prefix %q: ignored tensors and a type: %s", prefix, got)
 		}
 	}
+	n := fmt.Sprint(f.Tensor(centres).Shape[1])
+	for _, named := range []map[string]string{nil, {"format": "pt", "features": n}} { // images, and vectors
+		if err := safetensors.WriteFile(path, &safetensors.File{Metadata: named, Tensors: f.Tensors}); err != nil {
+			t.Fatal(err)
+		}
+		other, err := Import(path, published)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(other.Model.Shape); (got == n+" features") != (named != nil) {
+			t.Errorf("metadata %v: samples of %s", named, got)
+		}
+	}
+	const want = `: no tensor "denoising_potential.mu"` + anyOther
+	other := safetensors.File{Tensors: []safetensors.Tensor{{Name: "fc.weight", Shape: []int{1}, Data: []float32{1}}}}
+	if err := safetensors.WriteFile(path, &other); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Import(path, published); err == nil || err.Error() != path+want {
+		t.Errorf("another network: %v, want %s", err, want)
+	}
 }
 
 // pickled returns a pickle of protocol 2.
@@ -186,7 +207,8 @@ func TestMalicious(t *testing.T) {
 			"a tensor without storage"},
 		{"a reference to nothing", pickled(text("a"), "Q"), "reference"},
 		{"no dictionary", pickled("N"), "no state dictionary"},
-		{"another dictionary", pickled("}", text("a"), "K\x01s"), `no state dictionary with "denoising_potential.mu"`},
+		{"another dictionary", pickled("}", text("a"), "K\x01s"), `no state dictionary with "denoising_potential.mu"` +
+			anyOther},
 	} {
 		path := filepath.Join(t.TempDir(), "file.pth")
 		write(t, path, legacy(c.pickle))
