@@ -57,6 +57,7 @@ func (sc *scatter) fuzziness() (Fuzziness, error) {
 type weighting struct {
 	Fuzziness
 	lambda, directions []float64
+	along              []float64 // v^T SSw v of each direction v
 	weights            []float64 // of a row of each class; 1 if classes have weights n_k/n
 }
 
@@ -112,7 +113,7 @@ func (sc *scatter) spectrum() (*weighting, error) {
 
 // set sets what depends on SSw: its trace, and v^T SSw v along the directions.
 func (f *weighting) set(trace float64, along []float64) {
-	f.WithinTrace = trace
+	f.WithinTrace, f.along = trace, along
 	var d float64
 	for j, s := range along {
 		d += s / f.lambda[j]

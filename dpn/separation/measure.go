@@ -85,9 +85,9 @@ type Layer struct {
 	// NearestMeanAccuracy is the share of samples nearest to the mean of their own class (which
 	// includes the sample itself).
 	NearestMeanAccuracy float64 `json:"nearest_mean_accuracy"`
-	// NoiseShare estimates the share of sampling noise in the smallest eigenvalue kept: the noise
-	// of the class means in SSb, divided by the number of its directions and by that eigenvalue.
-	// Above 0.1, D depends mainly on the number of samples, and Warning says so.
+	// NoiseShare estimates the share of sampling noise in the smallest eigenvalue kept: the noise of the class means
+	// in SSb along its direction and outside the span of the means, divided by the number of its directions and by
+	// that eigenvalue. Above 0.1, D depends mainly on the number of samples, and Warning says so.
 	NoiseShare Float `json:"noise_share"`
 	// Warning says why Fuzziness should not be relied on, or is empty.
 	Warning string `json:"warning,omitempty"`
@@ -273,8 +273,10 @@ func (sc *scatter) covariances(o Options, f *weighting) (*PCA, *Spread, error) {
 
 // noiseShare is Layer.NoiseShare. The means of n_k samples with covariance S_k add
 // sum_k p_k (1 - p_k) S_k / n_k to SSb. Samples estimate S_k with the divisor n_k - 1. A class of
-// one says nothing of its own, so it gets that of all classes; if all are such, the share is +Inf.
-func (sc *scatter) noiseShare(traces []float64, f Fuzziness) float64 {
+// one says nothing of its own, so it gets that of all classes; if all are such, the share is +Inf. Noise along the
+// larger eigenvalues turns their directions, but leaves the smallest eigenvalue as it is. With fewer features than K-1,
+// that along its own direction counts more than once.
+func (sc *scatter) noiseShare(traces []float64, f *weighting) float64 {
 	var squares, free, noise float64
 	for k, n := range sc.counts {
 		squares += float64(float64(n) * traces[k])
@@ -289,6 +291,14 @@ func (sc *scatter) noiseShare(traces []float64, f Fuzziness) float64 {
 			v = traces[k] / float64(n-1)
 		}
 		noise += float64(float64(p*(1-p)) * v)
+	}
+	if last := f.Rank - 1; last >= 0 && f.WithinTrace > 0 {
+		relevant := f.WithinTrace
+		for _, s := range f.along {
+			relevant -= s
+		}
+		times := len(sc.counts) - min(sc.dim, len(sc.counts)-1)
+		noise *= (max(relevant, 0) + float64(float64(times)*f.along[last])) / f.WithinTrace
 	}
 	return noise / float64(len(sc.counts)-1) / f.SmallestEigenvalue
 }
@@ -362,7 +372,7 @@ func measure(ctx context.Context, name string, in Input, o Options) (Layer, erro
 
 		ClassDistanceVariance: Float(variance),
 		NearestMeanAccuracy:   float64(right) / float64(s.Len()),
-		NoiseShare:            Float(sc.noiseShare(traces, f.Fuzziness)),
+		NoiseShare:            Float(sc.noiseShare(traces, f)),
 
 		Collapse:       sc.collapse(balanced.Fuzziness),
 		Compression:    Float(f.WithinTrace / f.BetweenTrace),
