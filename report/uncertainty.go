@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
@@ -97,12 +98,42 @@ func (u Uncertainty) unknownSentence() string {
 		auroc = append(auroc, fmt.Sprintf("%s (%s)", format.Number(t.Scores[at].AUROC, 3), t.Name))
 		accepted = append(accepted, fmt.Sprintf("%s (%s)", percent(t.Scores[at].FPR), t.Name))
 	}
-	threshold := ""
-	if limit := u.unknownTasks()[0].Scores[at].Limit; limit.IsFinite() {
-		threshold = format.Significant(float64(limit))
-	}
+	limit, rejected := threshold(&u.unknownTasks()[0], at, kind.Falls)
 	return u.text().Say("unknown advice", "score", kind.Name, "meaning", kind.Meaning, "auroc", auroc,
-		"threshold", threshold, "side", side(kind), "accepted", accepted)
+		"threshold", limit, "rejected", rejected, "side", side(kind), "accepted", accepted)
+}
+
+// threshold prints the threshold of a score, "" if it is infinite, and returns the share of the known images that it
+// rejects. It has three significant digits, or more where with these it would reject another share.
+func threshold(t *study.UncertaintyTask, score int, falls bool) (text string, rejected float64) {
+	limit := float64(t.Scores[score].Limit)
+	if math.IsInf(limit, 0) {
+		return "", 0
+	}
+	share := func(v float64) float64 {
+		if falls {
+			v = -v
+		}
+		n := 0
+		for _, known := range t.Accepted[score] {
+			if known < v {
+				n++
+			}
+		}
+		return float64(n) / float64(t.Known)
+	}
+	rejected = share(limit)
+	least := 0
+	if limit != 0 {
+		least = max(0, 2-int(math.Floor(math.Log10(math.Abs(limit)))))
+	}
+	for decimals := least; decimals < least+15; decimals++ {
+		v, err := strconv.ParseFloat(strconv.FormatFloat(limit, 'f', decimals, 64), 64)
+		if err == nil && percent(share(v)) == percent(rejected) {
+			return format.Number(limit, decimals), rejected
+		}
+	}
+	return format.Significant(limit), rejected
 }
 
 // falling are the names of the scores that are lower the better an image is known.

@@ -78,6 +78,31 @@ func TestFewExamples(t *testing.T) {
 	}
 }
 
+// A threshold is printed with the digits that reject the same share of images, beside the share that it does reject.
+func TestThreshold(t *testing.T) {
+	for _, c := range []struct {
+		limit float64
+		falls bool
+		known []float64 // higher is better known
+		want  string
+		share float64
+	}{
+		{0.83156, true, []float64{-0.83, -0.83156, -0.9}, "0.832", 1. / 3},
+		{0.83156, true, []float64{-0.83, -0.83156, -0.8319}, "0.8316", 1. / 3},
+		{0.83156, true, []float64{-0.83, -0.83156, -0.83157}, "0.83156", 1. / 3},
+		{0.99987, false, []float64{0.99987, 0.99999, 1}, "0.99987", 0},
+		{-351.2, false, []float64{-350, -351.2}, "−351.2", 0},
+		{0, false, []float64{0, -1}, "0", 0.5},
+		{math.Inf(-1), false, []float64{math.Inf(-1)}, "", 0},
+	} {
+		got, share := threshold(&study.UncertaintyTask{Known: len(c.known), Accepted: [][]float64{c.known},
+			Scores: []study.ScoreDetection{{Limit: separation.Float(c.limit)}}}, 0, c.falls)
+		if got != c.want || share != c.share {
+			t.Errorf("limit %v of %v: %q rejects %v, want %q and %v", c.limit, c.known, got, share, c.want, c.share)
+		}
+	}
+}
+
 // The summary says what the numbers are.
 func TestUncertaintySummary(t *testing.T) {
 	if testing.Short() {
