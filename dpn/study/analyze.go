@@ -26,7 +26,7 @@ type Analysis struct {
 	DisplacementL2 float64 `json:"displacement_l2"`
 
 	// Law is the law of equi-separation fitted over input, features (unless they are
-	// the input itself) and denoised features, as He and Su leave the logits out;
+	// the input itself) and denoised features (unless there are no steps), as He and Su leave the logits out;
 	// LawWithLogits has them too, and StepsLaw is that over the steps. Each is nil
 	// where D is not finite and positive, or there are too few points.
 	Law           *separation.Law `json:"law"`
@@ -167,7 +167,10 @@ func analyze(ctx context.Context, e *engine.Engine, m *dpn.Model, s *dataset.Set
 		return nil, err
 	}
 	a.DisplacementL2 = d.Frobenius
-	layers := a.Layers
+	layers := slices.Clone(a.Layers)
+	if steps == 0 {
+		layers = slices.Delete(layers, 2, 3) // denoised, which are the features again
+	}
 	if identity {
 		layers = layers[1:]
 	}
