@@ -87,11 +87,17 @@ func (s Separation) series(name string, colour int, value func(separation.Layer)
 }
 
 func (s Separation) loads() (Shown, error) {
-	if len(s.Depth.Layers) < 2 {
-		return Shown{}, errors.New("there is one layer only")
+	inner := 0
+	for _, l := range s.Depth.Layers {
+		if l.Name != separation.LogitsName {
+			inner++
+		}
+	}
+	if inner < 2 {
+		return Shown{}, errors.New("there is one layer only, not counting logits")
 	}
 	if len(s.Depth.Loads) == 0 {
-		return Shown{}, errors.New("D does not fall from the first layer to the last")
+		return Shown{}, errors.New("D does not fall from the first layer to the last, or has no logarithm at one")
 	}
 	if len(s.Depth.Loads) == 1 {
 		return Shown{}, errors.New("the second of two layers has the whole load")

@@ -21,10 +21,12 @@ func TestSeparationWithoutLaw(t *testing.T) {
 	}
 	for _, c := range []struct {
 		layers, loads int
-		want          string
-	}{{1, 0, "one layer"}, {2, 0, "does not fall"}, {2, 1, "whole load"}, {3, 2, ""}} {
+		last, want    string
+	}{{1, 0, "", "one layer"}, {2, 0, separation.LogitsName, "one layer only, not counting logits"},
+		{2, 0, "", "does not fall"}, {2, 0, "", "or has no logarithm"}, {2, 1, "", "whole load"}, {3, 2, "", ""}} {
 		s := Separation{Depth: &separation.Depth{Loads: make([]separation.Load, c.loads),
 			Layers: make([]separation.Layer, c.layers)}}
+		s.Depth.Layers[c.layers-1].Name = c.last
 		_, err := s.loads()
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%d layers, %d loads: %v, want an error with %q", c.layers, c.loads, err, c.want)
