@@ -59,8 +59,8 @@ func numbered(d []float64) (points []Point) {
 
 // place prints where a point is, by its name if it has one.
 func (l Lines) place(x float64) string {
-	if len(l.Names) > 0 {
-		return l.Names[int(x)]
+	if i := int(x); i >= 0 && i < len(l.Names) && x == float64(i) {
+		return l.Names[i]
 	}
 	return place(x)
 }

@@ -103,6 +103,25 @@ func TestFigureErrors(t *testing.T) {
 	}
 }
 
+// TestOddFigures draws figures of values that few data have: none panics, hangs or places anything at NaN.
+func TestOddFigures(t *testing.T) {
+	odd := []Series{{Points: []Point{{X: 1, Y: 2}}, Reference: true}}
+	for name, f := range map[string]Figure{
+		"dots":     Dots{Groups: digits[:1], Series: odd},
+		"bars":     Bars{Groups: digits[:1], Series: odd},
+		"roofline": Roofline{Peaks: []Limit{{"avx2", 100}}, Bandwidths: []Limit{{"L1", 50}}, Points: odd},
+		"lines": Lines{LinearX: true, Names: digits[:2], Series: []Series{{Points: []Point{{X: 0, Y: 1}, {X: 2, Y: 1},
+			{X: nan, Y: 1}}}}},
+		"layers": Layers{Names: digits[:2], D: []float64{math.SmallestNonzeroFloat64, 1}},
+		"parallel": Parallel{Axes: []ParallelAxis{{Values: []float64{0, nan, 2}, Names: digits[:2]},
+			{Values: []float64{1e17, 1e17, 1e17}}}},
+	} {
+		if e, err := Embed(f, "", false); err != nil || strings.Contains(string(e.SVG[0]), ",NaN") {
+			t.Errorf("%s: error %v, image %s", name, err, e.SVG)
+		}
+	}
+}
+
 func TestUnwritableFigure(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")

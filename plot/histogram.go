@@ -93,11 +93,10 @@ func (h Histogram) span() (lo, hi float64, beyond bool, err error) {
 	lo, hi = math.Inf(1), math.Inf(-1)
 	least, most := lo, hi
 	for _, s := range h.Samples {
-		v := slices.DeleteFunc(slices.Clone(s.Values), func(v float64) bool { return !finite(v) })
+		v := s.sorted()
 		if len(v) == 0 {
 			continue
 		}
-		slices.Sort(v)
 		cut := int(histogramTail * float64(len(v)))
 		lo, hi = min(lo, v[cut]), max(hi, v[len(v)-1-cut])
 		least, most = min(least, v[0]), max(most, v[len(v)-1])

@@ -61,7 +61,8 @@ var seriesDashes = [][]vg.Length{nil, {5, 3}, {1.5, 2.5}, {8, 3, 1.5, 3}}
 // look returns how a series is drawn.
 func (s Series) look() (draw.LineStyle, draw.GlyphStyle) {
 	if s.Reference {
-		return draw.LineStyle{Color: grey, Width: 0.8, Dashes: []vg.Length{2, 2}}, draw.GlyphStyle{}
+		return draw.LineStyle{Color: grey, Width: 0.8, Dashes: []vg.Length{2, 2}},
+			draw.GlyphStyle{Color: grey, Radius: 2.8, Shape: draw.CircleGlyph{}} // of dots and bars
 	}
 	c := seriesColour(s)
 	n := len(seriesDashes) // the second n in another order, since colours n apart are alike

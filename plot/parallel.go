@@ -119,12 +119,13 @@ func (a Parallel) place(c draw.Canvas, lines []int) []placedAxis {
 		values = slices.Compact(values)
 		p := placedAxis{ParallelAxis: x, lo: x.scaled(values[0]), hi: x.scaled(values[len(values)-1])}
 		if p.lo == p.hi {
-			p.lo, p.hi = p.lo-1, p.hi+1
+			pad := max(1, math.Abs(p.lo)/2) // large numbers stay as they are if 1 is added
+			p.lo, p.hi = p.lo-pad, p.hi+pad
 		}
 		switch {
 		case x.Names != nil:
 			for _, v := range values {
-				p.ticks = append(p.ticks, axes.Tick{Value: v, Label: format.Printable(x.Names[int(v)])})
+				p.ticks = append(p.ticks, axes.Tick{Value: v, Label: format.Printable(x.said(v))})
 			}
 		case len(values) <= fewValues && i < len(a.Axes)-1:
 			for _, v := range values {
@@ -207,6 +208,17 @@ func (p placedAxis) draw(c draw.Canvas) {
 	}
 }
 
+// said is what a value is called.
+func (x ParallelAxis) said(v float64) string {
+	switch i := int(v); {
+	case !finite(v):
+		return "none"
+	case i >= 0 && i < len(x.Names):
+		return x.Names[i]
+	}
+	return place(v)
+}
+
 func (a Parallel) describe() string {
 	var items []string
 	for i := range a.Axes[0].Values {
@@ -215,14 +227,7 @@ func (a Parallel) describe() string {
 			if k > 0 {
 				item += ", "
 			}
-			switch v := x.Values[i]; {
-			case x.Names != nil:
-				item += x.Name + " " + x.Names[int(v)]
-			case finite(v):
-				item += x.Name + " " + place(v)
-			default:
-				item += x.Name + " none"
-			}
+			item += x.Name + " " + x.said(x.Values[i])
 		}
 		items = append(items, item)
 	}

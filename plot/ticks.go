@@ -50,6 +50,7 @@ func logTicks(lo, hi float64) []axes.Tick {
 	if hi/lo < 4 {
 		return linearTicks(lo, hi, 9, false)
 	}
+	lo, hi = max(lo, math.SmallestNonzeroFloat64), min(hi, math.MaxFloat64) // margins may be beyond
 	labelled := map[int]bool{1: true}
 	decades := math.Log10(hi / lo)
 	every := 1
