@@ -22,7 +22,7 @@ const (
 	variant  = "Sans"
 )
 
-// The fonts of module liberation, compressed, which halves them. go test -update writes them.
+// The fonts of module liberation, compressed by zopfli, which halves them. go test -update writes them.
 var (
 	//go:embed liberation-sans-regular.ttf.gz
 	regularFont []byte
