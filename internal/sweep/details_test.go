@@ -215,6 +215,20 @@ func TestCurvesAndAxes(t *testing.T) {
 	}
 }
 
+// TestFailedAxis keeps the axis of the losses logarithmic where a setting failed.
+func TestFailedAxis(t *testing.T) {
+	p := mustPlan(t, "[vary]\nlr = [1, 2, 3]")
+	all := results(p.Rung(0, p.All()))
+	all[0].ValLoss, all[1].ValLoss, all[2].Status = 0.1, 5, Failed
+	if axes := p.Report(all).parallel().Axes; !axes[1].Log {
+		t.Errorf("losses 0.1 and 5 beside a failed one: %+v", axes[1])
+	}
+	all[0].Status, all[1].Status = Failed, Failed
+	if axes := p.Report(all).parallel().Axes; axes[1].Log {
+		t.Errorf("all failed: %+v", axes[1])
+	}
+}
+
 // TestCommand writes truths with a sign of equality, as flags take them.
 func TestCommand(t *testing.T) {
 	run := Run{Settings: []Setting{{"layer-norm", "false"}, {"contrast", "true"}, {"lr", "0.1"}}}

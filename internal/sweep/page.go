@@ -263,8 +263,10 @@ func (r *Report) parallel() plot.Parallel {
 		}
 		last.Values = append(last.Values, v)
 	}
-	lo, hi := slices.Min(last.Values), slices.Max(last.Values)
-	last.Log = r.By == ByLoss && lo > 0 && hi/lo >= logSpan
+	if known := slices.DeleteFunc(slices.Clone(last.Values), math.IsNaN); r.By == ByLoss && len(known) > 0 {
+		lo, hi := slices.Min(known), slices.Max(known)
+		last.Log = lo > 0 && hi/lo >= logSpan
+	}
 	f.Axes = append(f.Axes, last)
 	return f
 }

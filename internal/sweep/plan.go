@@ -3,6 +3,7 @@ package sweep
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -88,7 +89,7 @@ func (p *Plan) read(settings, options, vary map[string]any) error {
 	if len(vary) == 0 {
 		return errors.New("nothing varies: expected a table [vary] with settings, such as lr = [0.001, 0.01]")
 	}
-	for name := range vary {
+	for _, name := range slices.Sorted(maps.Keys(vary)) {
 		if _, twice := settings[name]; twice {
 			return fmt.Errorf("%s: given at the top and in [vary]; expected one of the two", name)
 		}
@@ -106,9 +107,10 @@ func (p *Plan) read(settings, options, vary map[string]any) error {
 	if err := o.end(); err != nil {
 		return err
 	}
-	for name, methods := range map[string][]string{"draws": {Random, Halving}, "draw-seed": {Random, Halving},
-		"keep-one-of": {Halving}, "least-epochs": {Halving}} {
-		if _, given := options[name]; given && !slices.Contains(methods, p.Method) {
+	used := map[string][]string{"draws": {Random, Halving}, "draw-seed": {Random, Halving}, "keep-one-of": {Halving},
+		"least-epochs": {Halving}}
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		if methods := used[name]; methods != nil && !slices.Contains(methods, p.Method) {
 			return fmt.Errorf("sweep.%s: method %q does not use it; expected it only with %s", name, p.Method,
 				strings.Join(methods, " and "))
 		}
@@ -179,12 +181,7 @@ func (t *table) number(name string, otherwise, lo, hi int) int {
 }
 
 func (t *table) end() error {
-	var names []string
-	for name := range t.values {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(t.values)) {
 		if err, wrong := t.values[name].(error); wrong {
 			return err
 		}
@@ -261,8 +258,8 @@ func (a *Axis) setRange(v map[string]any, drawn bool) error {
 	}
 	a.whole = dpn.CheckSetting(a.Name, 0.5) != nil
 	var ok bool
-	for key, value := range v {
-		switch key {
+	for _, key := range slices.Sorted(maps.Keys(v)) {
+		switch value := v[key]; key {
 		case "from", "to":
 		case "log":
 			if a.Log, ok = value.(bool); !ok {

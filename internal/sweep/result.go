@@ -205,7 +205,7 @@ func (p *Plan) Next(results []*Result) (points []int) {
 	for _, g := range groups[:p.Kept(results[0].Rung+1)] {
 		points = append(points, g.Runs[0].Point)
 	}
-	sort.Ints(points)
+	slices.Sort(points)
 	return points
 }
 

@@ -60,6 +60,7 @@ func TestBadPlans(t *testing.T) {
 		{"epochs = 1.5\n[vary]\nlr=[1]", "epochs 1.5: expected a whole number"},
 		{"lr = 1\n[vary]\nlr = [1]", "lr: given at the top and in [vary]"},
 		{"[vary]\nlrr = [1]", "vary.lrr: unknown setting"},
+		{"[vary]\nlrs = [1]\nlrr = [1]", "vary.lrr: unknown setting"}, // the first one by name
 		{"[vary]\nlr = 3", "vary.lr: expected a list of values"},
 		{"[vary]\nlr = []", "vary.lr: expected at least one value"},
 		{"[vary]\nlr = [1, 2, 1]", "vary.lr: 1 is given twice"},
