@@ -9,6 +9,9 @@ const maxSide = 1024
 // the area that it covers, rounded to the nearest level (halves up), in exact integer
 // arithmetic. Labels are shared with s. (He and Su, PNAS 2023, use 10 x 10 pixels.)
 func (s *Set) Resize(rows, cols int) (*Set, error) {
+	if s == nil {
+		return nil, errNoSet
+	}
 	if err := s.NeedImages("resizing"); err != nil {
 		return nil, err
 	}
@@ -70,6 +73,9 @@ func covers(from, to int) []cover {
 // PerClass returns the first n samples of each class 0 to classes-1, in the order of s, sharing its
 // memory. It fails if a class has fewer.
 func (s *Set) PerClass(classes, n int) (*Set, error) {
+	if s == nil {
+		return nil, errNoSet
+	}
 	var at []int32
 	taken := make([]int, classes)
 	for i, y := range s.Labels {

@@ -64,6 +64,9 @@ func TestResize(t *testing.T) {
 			t.Errorf("%v was accepted", size)
 		}
 	}
+	if _, err := (*Set)(nil).Resize(10, 10); err == nil {
+		t.Error("no error for a set that is nil")
+	}
 }
 
 func TestPerClass(t *testing.T) {
@@ -89,6 +92,9 @@ func TestPerClass(t *testing.T) {
 	}
 	if _, err := s.PerClass(10, 200); err == nil {
 		t.Error("200 of each class of 200 images in all")
+	}
+	if _, err := (*Set)(nil).PerClass(10, 5); err == nil {
+		t.Error("no error for a set that is nil")
 	}
 	if got, err := s.PerClass(3, 2); err != nil || got.Len() != 6 {
 		t.Errorf("three classes: %v, %v", got, err)
