@@ -64,8 +64,9 @@ type Sampling struct {
 	// Limit is the estimate of D for n → ∞. It is NaN (null) if a direction is undetermined in the
 	// samples or in half of the draws, because its eigenvalue may be pure noise.
 	Limit Float `json:"limit"`
-	// CI is the confidence interval of D for n → ∞, nil (null) without a Limit. The upper end is
-	// +Inf (null) if more draws are undetermined than lie beyond an end.
+	// CI is the confidence interval of D for n → ∞, nil (null) without a Limit. It is 0 to +Inf (null) if more
+	// draws are undetermined than lie beyond an end. With more than MostQuantileClasses, one such draw makes the
+	// upper end +Inf.
 	CI []Float `json:"ci"`
 	// Confidence is the level of CI.
 	Confidence float64 `json:"confidence"`
