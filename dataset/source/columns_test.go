@@ -249,7 +249,7 @@ func TestNotes(t *testing.T) {
 			"photos/test/a/1.png": pngOf(t, []byte{1, 2}, 1, 2), "photos/val/a/1.png": nil},
 			`left out: folder "val": `},
 		"all.npz": {map[string][]byte{"all.npz": npz(t, map[string][]byte{"X": x, "y": y})}, ""},
-		"x.npy":   {map[string][]byte{"x.npy": odd}, "x.npy: read as vectors of 2 features: "},
+		"x.npy":   {map[string][]byte{"x.npy": odd}, "read as vectors of 2 features: "},
 		"times.csv": {map[string][]byte{"times.csv": []byte("t,b,y\n1000000000.5,1,u\n1000000003,2,v\n")},
 			`feature "t": near 1e+09 float32 keeps only multiples of 64`},
 		"missing.csv": {map[string][]byte{"missing.csv": []byte("a,y\n1,NA\n2,0\n3,1\n4,NA\n5,n/a\n6,Null\n")},
@@ -269,9 +269,9 @@ func TestNotes(t *testing.T) {
 		"wide.npz": {map[string][]byte{"wide.npz": npz(t, map[string][]byte{"y": y,
 			"X": npy("<f8", "(2, 2)", []float64{5e7, 5, 1e8, 6})})}, ""},
 		"deep.npy": {map[string][]byte{"deep.npy": npy("<u2", "(2, 1, 2)", []uint16{0, 300, 65535, 1})},
-			"deep.npy: read as vectors of 2 features: "},
+			"read as vectors of 2 features: "},
 		"signed.npy": {map[string][]byte{"signed.npy": npy("<i8", "(2, 1, 2)", []int64{0, 3, -1, 1})},
-			"signed.npy: read as vectors of 2 features: "},
+			"read as vectors of 2 features: "},
 	} {
 		dir := t.TempDir()
 		for file, b := range c.files {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"dpnbench/dataset"
 	"dpnbench/internal/array"
@@ -124,7 +125,8 @@ func (c *content) data(opt Options) (*dataset.Data, error) {
 			return nil, err
 		}
 		for _, note := range p.notes {
-			if !slices.Contains(c.notes, note) { // that of both splits
+			note = strings.TrimPrefix(note, c.name+": ") // which is printed before it
+			if !slices.Contains(c.notes, note) {         // that of both splits
 				c.notes = append(c.notes, note)
 			}
 		}
