@@ -411,8 +411,8 @@ is slower by more than the threshold and the test agrees; where it does not, the
 
 The clock of a shared machine changes from minute to minute. Therefore times are multiplied by
 the peak that was measured beside them before they are compared; --seconds compares the times
-themselves. That is always done for file loading, for memory-bound work, for work of which a run
-without suite peak cannot tell what bounds it, and where the measurement of the peak was disturbed.
+themselves. That is always done for file loading, for memory-bound work, for work whose bound is
+not known because the run left out suite peak, and where the measurement of the peak was disturbed.
 Marked rows count like the others: repeat a run on a quiet machine before relying on them.`,
 		Example: `  dpnbench bench --quick --json old.json
   dpnbench bench --quick --json new.json

@@ -29,7 +29,7 @@ part of the norm and of the optimiser. It sends 4 (R - 1) messages, with twice (
 parameters. A message takes --latency plus its bytes at --bandwidth; the share --overlap of it is
 hidden behind computing. Computing varies between ranks by the share --stragglers, and all wait for
 the slowest. The defaults are those of a network of 100 Gbit/s; under mpirun -n 2, in a program with
-MPI, latency and bandwidth are measured between the two ranks.
+MPI, those of latency and bandwidth are measured between the two ranks.
 
 --check trains with 2, 4 and 8 ranks in this process, and compares the time of an update with the
 model, whose messages then are copies in memory. Leave the machine idle.`

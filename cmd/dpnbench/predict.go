@@ -42,8 +42,8 @@ test samples that belong to the model are classified.
 Training measures the threshold of "unknown" and keeps it in the model file. For a model without one
 it is measured on the validation samples, if these can be read, or else the column stays empty and a
 line on standard error says why. "dpnbench uncertainty" measures what a model detects in this way:
-nearly all noise if it sees pixels, perhaps not on learned features. A name that a spreadsheet would
-take for a formula gets an apostrophe before it.`
+noise nearly always if its features are pixels, perhaps not if they are learned. A name that a
+spreadsheet would take for a formula gets an apostrophe before it.`
 
 func predictCommand(a *app) *cobra.Command {
 	p := &predicting{app: a}
