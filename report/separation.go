@@ -97,7 +97,7 @@ func (s Separation) loads() (Shown, error) {
 		return Shown{}, errors.New("there is one layer only, not counting logits")
 	}
 	if len(s.Depth.Loads) == 0 {
-		return Shown{}, errors.New("D does not fall from the first layer to the last, or has no logarithm at one")
+		return Shown{}, errors.New("D does not fall from the first layer to the last, or some D has no logarithm")
 	}
 	if len(s.Depth.Loads) == 1 {
 		return Shown{}, errors.New("the second of two layers has the whole load")

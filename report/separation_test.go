@@ -23,7 +23,7 @@ func TestSeparationWithoutLaw(t *testing.T) {
 		layers, loads int
 		last, want    string
 	}{{1, 0, "", "one layer"}, {2, 0, separation.LogitsName, "one layer only, not counting logits"},
-		{2, 0, "", "does not fall"}, {2, 0, "", "or has no logarithm"}, {2, 1, "", "whole load"}, {3, 2, "", ""}} {
+		{2, 0, "", "does not fall"}, {2, 0, "", "some D has no logarithm"}, {2, 1, "", "whole load"}, {3, 2, "", ""}} {
 		s := Separation{Depth: &separation.Depth{Loads: make([]separation.Load, c.loads),
 			Layers: make([]separation.Layer, c.layers)}}
 		s.Depth.Layers[c.layers-1].Name = c.last
