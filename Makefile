@@ -2,7 +2,7 @@
 # compiler, Chromium or Python.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-mpi test-foreign test-race test-arm64 test-machines test-noavx test-avx2 test-s390x test-386 test-avx512 soak fuzz check bench peers data-table lint lint-cgo man gallery recording release clean
+.PHONY: help build demo test test-mpi test-foreign test-parquet test-race test-arm64 test-machines test-noavx test-avx2 test-s390x test-386 test-avx512 soak fuzz check bench peers data-table lint lint-cgo man gallery recording release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ test-mpi: ## ranks in processes of their own: messages with Open MPI and MPICH, 
 
 test-foreign: ## kernels in shared libraries: broken ones are found, correct ones pass (needs gcc)
 	CGO_ENABLED=1 go test -vet=off -tags foreign ./internal/foreign
+
+test-parquet: ## the reader of Parquet files, which is compiled with its tag only
+	CGO_ENABLED=0 go test -vet=off -ldflags=-w -tags parquet ./dataset/source -run Parquet
 
 test-machines: test-arm64 test-noavx test-avx2 test-s390x ## emulated: the short tests on arm64 and big-endian s390x; kernels on amd64 without AVX; the choice of tier on amd64
 
