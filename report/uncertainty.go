@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"dpnbench/dataset"
 	"dpnbench/dpn"
@@ -123,17 +124,13 @@ func threshold(t *study.UncertaintyTask, score int, falls bool) (text string, re
 		return float64(n) / float64(t.Known)
 	}
 	rejected = share(limit)
-	least := 0
-	if limit != 0 {
-		least = max(0, 2-int(math.Floor(math.Log10(math.Abs(limit)))))
-	}
-	for decimals := least; decimals < least+15; decimals++ {
-		v, err := strconv.ParseFloat(strconv.FormatFloat(limit, 'f', decimals, 64), 64)
-		if err == nil && percent(share(v)) == percent(rejected) {
-			return format.Number(limit, decimals), rejected
+	for digits := 3; ; digits++ { // 17 print it exactly
+		text = format.Digits(limit, digits)
+		v, err := strconv.ParseFloat(strings.Replace(text, "−", "-", 1), 64)
+		if err == nil && percent(share(v)) == percent(rejected) || digits == 17 {
+			return text, rejected
 		}
 	}
-	return format.Significant(limit), rejected
 }
 
 // falling are the names of the scores that are lower the better an image is known.

@@ -93,6 +93,8 @@ func TestThreshold(t *testing.T) {
 		{0.99987, false, []float64{0.99987, 0.99999, 1}, "0.99987", 0},
 		{-351.2, false, []float64{-350, -351.2}, "−351.2", 0},
 		{0, false, []float64{0, -1}, "0", 0.5},
+		{1234567, false, []float64{1234567, 1234560, 1231000}, "1234567", 2. / 3}, // 1.23e+06 rejects none
+		{-1.2345e-5, false, []float64{-1.2345e-5, -1.2341e-5}, "−1.2345e-05", 0},
 		{math.Inf(-1), false, []float64{math.Inf(-1)}, "", 0},
 	} {
 		got, share := threshold(&study.UncertaintyTask{Known: len(c.known), Accepted: [][]float64{c.known},

@@ -15,8 +15,8 @@ import (
 // Number prints v with the given decimals, or with an exponent if |v| is below 1e-4 or at
 // least 1e6. It uses the minus sign U+2212.
 func Number(v float64, decimals int) string {
-	if a := math.Abs(v); a != 0 && (a >= 1e6 || a < 1e-4) {
-		return minus(strconv.FormatFloat(v, 'g', 3, 64))
+	if exponent(v) {
+		return Digits(v, 3)
 	}
 	s := strconv.FormatFloat(v, 'f', decimals, 64)
 	if f, err := strconv.ParseFloat(s, 64); err == nil && f == 0 {
@@ -25,12 +25,21 @@ func Number(v float64, decimals int) string {
 	return minus(s)
 }
 
+// exponent reports whether v is printed with an exponent.
+func exponent(v float64) bool {
+	a := math.Abs(v)
+	return a != 0 && (a >= 1e6 || a < 1e-4)
+}
+
 // Significant prints v with three significant digits, as [Number] does.
-func Significant(v float64) string {
-	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
-		return minus(strconv.FormatFloat(v, 'g', 3, 64))
+func Significant(v float64) string { return Digits(v, 3) }
+
+// Digits is [Significant] with n digits.
+func Digits(v float64, n int) string {
+	if v == 0 || math.IsNaN(v) || exponent(v) {
+		return minus(strconv.FormatFloat(v, 'g', n, 64))
 	}
-	return Number(v, max(0, 2-int(math.Floor(math.Log10(math.Abs(v))))))
+	return Number(v, max(0, n-1-int(math.Floor(math.Log10(math.Abs(v))))))
 }
 
 // Factor prints a factor by which something grows or shrinks: as [Significant] does, but close to 1 with as many digits

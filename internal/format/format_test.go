@@ -19,6 +19,8 @@ func TestNumbers(t *testing.T) {
 		{Significant(0), "0"},
 		{Significant(3e-7), "3e-07"},
 		{Significant(math.Inf(1)), "+Inf"},
+		{Digits(0.83156, 4), "0.8316"},
+		{Digits(-1234567, 5), "−1.2346e+06"},
 		{Factor(0.862), "0.862"},
 		{Factor(0.99976), "0.99976"},
 		{Factor(1.0031), "1.0031"},
