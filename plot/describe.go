@@ -58,9 +58,12 @@ func numbered(d []float64) (points []Point) {
 }
 
 // place prints where a point is, by its name if it has one.
-func (l Lines) place(x float64) string {
-	if i := int(x); i >= 0 && i < len(l.Names) && x == float64(i) {
-		return l.Names[i]
+func (l Lines) place(x float64) string { return nameOf(l.Names, x) }
+
+// nameOf is the name of a whole number x on an axis with names, or x where there is none.
+func nameOf(names []string, x float64) string {
+	if i := int(x); i >= 0 && i < len(names) && x == float64(i) {
+		return names[i]
 	}
 	return place(x)
 }

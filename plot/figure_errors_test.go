@@ -120,6 +120,11 @@ func TestOddFigures(t *testing.T) {
 			t.Errorf("%s: error %v, image %s", name, err, e.SVG)
 		}
 	}
+	for v, want := range map[float64]string{1: digits[1], 0.5: "0.500", 2: "2", math.Inf(1): "none"} {
+		if got := (ParallelAxis{Names: digits[:2]}).said(v); got != want {
+			t.Errorf("%v on an axis of two names is %q, want %q", v, got, want)
+		}
+	}
 }
 
 func TestUnwritableFigure(t *testing.T) {

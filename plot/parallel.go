@@ -210,13 +210,10 @@ func (p placedAxis) draw(c draw.Canvas) {
 
 // said is what a value is called.
 func (x ParallelAxis) said(v float64) string {
-	switch i := int(v); {
-	case !finite(v):
+	if !finite(v) {
 		return "none"
-	case i >= 0 && i < len(x.Names):
-		return x.Names[i]
 	}
-	return place(v)
+	return nameOf(x.Names, v)
 }
 
 func (a Parallel) describe() string {
