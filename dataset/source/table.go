@@ -133,14 +133,14 @@ func tableOf(path string, r io.Reader, opt Options) (*part, []string, error) {
 	if opt.unlabelled {
 		skip = c.skipLabels
 	}
-	hint := dropHint
+	drop := dropHint
 	if opt.Features != nil {
-		hint = "" // other columns are left out by their names
+		drop = "" // other columns are left out by their names
 	}
 	t, err := array.ReadTable(path, opt.reader(r), array.TableOptions{Skip: skip, Column: c.label,
 		Header: c.header(), Named: func() bool { return c.named },
 		Unnamed: func() { *c = columns{opt: opt, unnamed: true} },
-		Guess:   func() bool { return c.guessed }, Hint: hint, Other: labelHint(opt), Finite: true,
+		Guess:   func() bool { return c.guessed }, Hint: drop, Other: labelHint(opt), Finite: true,
 		Narrow: true, Memory: opt.Memory})
 	if err != nil {
 		return nil, nil, err
@@ -175,7 +175,7 @@ func tableOf(path string, r io.Reader, opt Options) (*part, []string, error) {
 	}
 	p.Shape = dataset.Vector(width)
 	if p.texts != nil {
-		hint = "--label COLUMN takes another column"
+		hint := "--label COLUMN takes another column"
 		if c.guessed {
 			hint += ", --label none none"
 		}
