@@ -50,9 +50,9 @@ ascend-final runs few rows and keeps only x_n.
 --library checks a kernel of your own or of another library in the same way, within a bound that
 holds for any order of additions in float32. It runs in separate processes: a case fails if it
 crashes, or has no result after a minute. Each kind of mistake is printed with what its cases have
-in common (--verbose: each case), then how many results have other bits when a call is repeated (a
-mistake only if it is unchanged). internal/foreign/kernels.h has the signatures. --library needs a
-program built with cgo: CGO_ENABLED=1 go build -tags foreign ./cmd/dpnbench.
+in common (--verbose: each case), then how many results have other bits when a call is repeated,
+which is a mistake only if the call is the same. internal/foreign/kernels.h has the signatures.
+--library needs a program built with cgo: CGO_ENABLED=1 go build -tags foreign ./cmd/dpnbench.
 
 --dump and --judge do the same for a program in any language: it reads NPY files and writes one
 (results.npy; --dump removes an earlier one). docs/checking.md lists the kernels and has programs.
