@@ -2,6 +2,7 @@
 
 #include "go_asm.h"
 #include "textflag.h"
+#include "vector_amd64.h"
 #include "vector_avx2_amd64.h"
 
 // AVX2: vectors. Elementwise operations, reductions, exp and log, and the loops that measure what the
@@ -10,8 +11,9 @@
 // Registers: AX to DX, SI, DI, R8 to R13 and R15 are free; R14 (the goroutine) and SP are left alone.
 // Every function that uses vector registers ends with VZEROUPPER, without which the SSE code of Go
 // that runs next is slower. The contents say what a function computes, its head what its registers hold
-// and, where a frame is used, its slots. Operands are in Go order, destination last: VFMADD231PS a, b, c is
-// c = fma(a, b, c). Where a macro needs labels they are its last parameters and carry no other meaning.
+// and, where a frame is used, its slots; where a macro of vector_amd64.h is the body or the loop, the head of
+// that does. Operands are in Go order, destination last: VFMADD231PS a, b, c is c = fma(a, b, c). Where
+// a macro needs labels they are its last parameters and carry no other meaning.
 //
 // Contents:
 //
@@ -70,127 +72,47 @@ GLOBL ·floorConst(SB), RODATA|NOPTR, $128
 // ---------------------------------------------------------------------------------
 // Elementwise operations
 
-#define ELEM_MUL VMULPS Y1, Y0, Y0
-
 // func multiplyAVX2(dst, x, y []float32)
-//
-// DI dst, SI x, DX y, CX elements left; VEC_LOOP uses AX, R8 and R9.
 TEXT ·multiplyAVX2(SB), NOSPLIT, $0-72
-	MOVQ dst_base+0(FP), DI
-	MOVQ x_base+24(FP), SI
-	MOVQ y_base+48(FP), DX
-	MOVQ dst_len+8(FP), CX
-	VEC_LOOP(VEC_LOADXY, ELEM_MUL, VEC_STORE, VEC_MASKLOADXY, VEC_MASKSTORE, l16, l8, tail, end)
+	ELEM_ARGSXY
+	ELEM_LOOP(VEC_LOADXY, ELEM_MUL, VEC_STORE)
 	VZEROUPPER
 	RET
-
-#define ELEM_SUB VSUBPS Y1, Y0, Y0
 
 // func subRowsAVX2(args *subRowsArgs)
-//
-// DI, SI, DX: current row of dst, x, y   R10, R11, R13: bytes to the next row (R13 may be 0)
-// R12 rows left, CX elements left of the row   BX args
 TEXT ·subRowsAVX2(SB), NOSPLIT, $0-8
-	MOVQ args+0(FP), BX
-	MOVQ subRowsArgs_dst(BX), DI
-	MOVQ subRowsArgs_ds(BX), R10
-	MOVQ subRowsArgs_x(BX), SI
-	MOVQ subRowsArgs_xs(BX), R11
-	MOVQ subRowsArgs_y(BX), DX
-	MOVQ subRowsArgs_ys(BX), R13
-	MOVQ subRowsArgs_rows(BX), R12
-	SHLQ $2, R10
-	SHLQ $2, R11
-	SHLQ $2, R13
-	JMP  rowtest
-row:
-	MOVQ subRowsArgs_n(BX), CX
-	VEC_LOOP(VEC_LOADXY, ELEM_SUB, VEC_STORE, VEC_MASKLOADXY, VEC_MASKSTORE, l16, l8, tail, end)
-	ADDQ R10, DI
-	ADDQ R11, SI
-	ADDQ R13, DX
-rowtest:
-	SUBQ $1, R12
-	JGE  row
+	ELEM_SUBROWS
 	VZEROUPPER
 	RET
-
-#define ELEM_AXPY VFMADD213PS Y1, Y14, Y0
 
 // func axpyAVX2(dst []float32, a float32, x, y []float32)
 //
-// DI dst, SI x, DX y, Y14 a, CX elements left; VEC_LOOP uses AX, R8 and R9.
+// Y14 a.
 TEXT ·axpyAVX2(SB), NOSPLIT, $0-80
 	MOVQ dst_base+0(FP), DI
 	MOVQ dst_len+8(FP), CX
 	VBROADCASTSS a+24(FP), Y14
 	MOVQ x_base+32(FP), SI
 	MOVQ y_base+56(FP), DX
-	VEC_LOOP(VEC_LOADXY, ELEM_AXPY, VEC_STORE, VEC_MASKLOADXY, VEC_MASKSTORE, l16, l8, tail, end)
+	ELEM_LOOP(VEC_LOADXY, ELEM_AXPY, VEC_STORE)
 	VZEROUPPER
 	RET
-
-#define ELEM_LOADALL(off) \
-	VMOVUPS off(DI)(AX*4), Y3 \
-	VMOVUPS off(DX)(AX*4), Y2 \
-	VMOVUPS off(BX)(AX*4), Y1 \
-	VMOVUPS off(SI)(AX*4), Y0
-
-#define ELEM_MASKLOADALL \
-	VMASKMOVPS (DI)(AX*4), Y15, Y3 \
-	VMASKMOVPS (DX)(AX*4), Y15, Y2 \
-	VMASKMOVPS (BX)(AX*4), Y15, Y1 \
-	VMASKMOVPS (SI)(AX*4), Y15, Y0
-
-#define ELEM_AXPYPRODUCT \
-	VMULPS      Y1, Y0, Y0 \
-	VADDPS      Y2, Y0, Y0 \
-	VFMADD213PS Y3, Y14, Y0
 
 // func axpyProductsAVX2(args *axpyProductsArgs)
-//
-// DI, DX, BX, SI  current row of dst, g, s, x   R10, R11, R12 bytes from row to row of dst, g and s, x
-// R13 rows left, CX elements left of the row    Y14 alpha
 TEXT ·axpyProductsAVX2(SB), NOSPLIT, $0-8
-	MOVQ args+0(FP), AX
-	MOVQ axpyProductsArgs_dst(AX), DI
-	MOVQ axpyProductsArgs_ds(AX), R10
-	VBROADCASTSS axpyProductsArgs_alpha(AX), Y14
-	MOVQ axpyProductsArgs_g(AX), DX
-	MOVQ axpyProductsArgs_s(AX), BX
-	MOVQ axpyProductsArgs_gs(AX), R11
-	MOVQ axpyProductsArgs_x(AX), SI
-	MOVQ axpyProductsArgs_xs(AX), R12
-	MOVQ axpyProductsArgs_rows(AX), R13
-	SHLQ $2, R10
-	SHLQ $2, R11
-	SHLQ $2, R12
-	JMP  rowtest
-row:
-	MOVQ args+0(FP), CX
-	MOVQ axpyProductsArgs_n(CX), CX
-	VEC_LOOP(ELEM_LOADALL, ELEM_AXPYPRODUCT, VEC_STORE, ELEM_MASKLOADALL, VEC_MASKSTORE, l16, l8, tail, end)
-	ADDQ R10, DI
-	ADDQ R11, DX
-	ADDQ R11, BX
-	ADDQ R12, SI
-rowtest:
-	SUBQ $1, R13
-	JGE  row
+	ELEM_AXPYPRODUCTS
 	VZEROUPPER
 	RET
-
-#define ELEM_SCALE VMULPS Y14, Y0, Y0
 
 // func scaleAVX2(dst []float32, a float32, x []float32)
 //
-// DI dst, SI x, Y14 a, CX elements left; VEC_LOOP uses AX, R8 and R9.
+// Y14 a.
 TEXT ·scaleAVX2(SB), NOSPLIT, $0-56
 	MOVQ dst_base+0(FP), DI
 	VBROADCASTSS a+24(FP), Y14
 	MOVQ x_base+32(FP), SI
 	MOVQ dst_len+8(FP), CX
-	VEC_LOOP(VEC_LOADX, ELEM_SCALE, VEC_STORE, VEC_MASKLOADX, VEC_MASKSTORE, l16, l8, tail, end)
+	ELEM_LOOP(VEC_LOADX, ELEM_SCALE, VEC_STORE)
 	VZEROUPPER
 	RET
 
@@ -201,14 +123,11 @@ TEXT ·scaleAVX2(SB), NOSPLIT, $0-56
 
 // func reluBackwardAVX2(dst, x, y []float32)
 //
-// DI dst, SI x, DX y, Y14 zero, CX elements left; VEC_LOOP uses AX, R8 and R9.
+// Y14 zero.
 TEXT ·reluBackwardAVX2(SB), NOSPLIT, $0-72
-	MOVQ dst_base+0(FP), DI
-	MOVQ x_base+24(FP), SI
-	MOVQ y_base+48(FP), DX
-	MOVQ dst_len+8(FP), CX
-	VXORPS Y14, Y14, Y14
-	VEC_LOOP(VEC_LOADXY, ELEM_RELUBACK, VEC_STORE, VEC_MASKLOADXY, VEC_MASKSTORE, l16, l8, tail, end)
+	ELEM_ARGSXY
+	VEC_CLEAR(Y14)
+	ELEM_LOOP(VEC_LOADXY, ELEM_RELUBACK, VEC_STORE)
 	VZEROUPPER
 	RET
 
@@ -221,63 +140,36 @@ TEXT ·reluBackwardAVX2(SB), NOSPLIT, $0-72
 
 // func decayAVX2(a float32, x []float32)
 //
-// DI and SI x, Y14 a, CX elements left; VEC_LOOP uses AX, R8 and R9.
+// DI is x too. Y14 a.
 TEXT ·decayAVX2(SB), NOSPLIT, $0-32
 	VBROADCASTSS a+0(FP), Y14
 	MOVQ x_base+8(FP), DI
 	MOVQ x_len+16(FP), CX
 	MOVQ DI, SI
-	VEC_LOOP(VEC_LOADX, ELEM_DECAY, VEC_STORE, VEC_MASKLOADX, VEC_MASKSTORE, l16, l8, tail, end)
+	ELEM_LOOP(VEC_LOADX, ELEM_DECAY, VEC_STORE)
 	VZEROUPPER
 	RET
-
-#define ELEM_NORMALISE \
-	VEC_WIDENX          \
-	VSUBPD Y13, Y2, Y2  \ // x - mean
-	VSUBPD Y13, Y3, Y3  \
-	VMULPD Y14, Y2, Y2  \
-	VMULPD Y14, Y3, Y3  \
-	VEC_NARROW
 
 // func normaliseAVX2(dst, x []float32, mean, rstd float64)
 //
-// DI dst, SI x, Y13 mean, Y14 rstd, CX elements left; VEC_LOOP uses AX, R8 and R9.
+// Y13 mean, Y14 rstd.
 TEXT ·normaliseAVX2(SB), NOSPLIT, $0-64
-	MOVQ dst_base+0(FP), DI
-	MOVQ x_base+24(FP), SI
-	MOVQ dst_len+8(FP), CX
+	ELEM_ARGSX
 	VBROADCASTSD mean+48(FP), Y13
 	VBROADCASTSD rstd+56(FP), Y14
-	VEC_LOOP(VEC_LOADX, ELEM_NORMALISE, VEC_STORE, VEC_MASKLOADX, VEC_MASKSTORE, l16, l8, tail, end)
+	ELEM_LOOP(VEC_LOADX, ELEM_NORMALISE, VEC_STORE)
 	VZEROUPPER
 	RET
 
-// x: normalised output, y: gradient.
-#define ELEM_NORMBACK \
-	VEC_WIDENX          \
-	VEC_WIDENY          \
-	VSUBPD Y12, Y6, Y6  \ // y - c1
-	VSUBPD Y12, Y7, Y7  \
-	VMULPD Y13, Y2, Y2  \ // c2 x
-	VMULPD Y13, Y3, Y3  \
-	VSUBPD Y2, Y6, Y2   \ // y - c1 - c2 x
-	VSUBPD Y3, Y7, Y3   \
-	VMULPD Y14, Y2, Y2  \
-	VMULPD Y14, Y3, Y3  \
-	VEC_NARROW
-
 // func normBackwardAVX2(dst, x, y []float32, c1, c2, rstd float64)
 //
-// DI dst, SI x, DX y, Y12 c1, Y13 c2, Y14 rstd, CX elements left; VEC_LOOP uses AX, R8 and R9.
+// Y12 c1, Y13 c2, Y14 rstd.
 TEXT ·normBackwardAVX2(SB), NOSPLIT, $0-96
-	MOVQ dst_base+0(FP), DI
-	MOVQ x_base+24(FP), SI
-	MOVQ y_base+48(FP), DX
-	MOVQ dst_len+8(FP), CX
+	ELEM_ARGSXY
 	VBROADCASTSD c1+72(FP), Y12
 	VBROADCASTSD c2+80(FP), Y13
 	VBROADCASTSD rstd+88(FP), Y14
-	VEC_LOOP(VEC_LOADXY, ELEM_NORMBACK, VEC_STORE, VEC_MASKLOADXY, VEC_MASKSTORE, l16, l8, tail, end)
+	ELEM_LOOP(VEC_LOADXY, ELEM_NORMBACK, VEC_STORE)
 	VZEROUPPER
 	RET
 
@@ -308,48 +200,10 @@ TEXT ·normBackwardAVX2(SB), NOSPLIT, $0-96
 	VDIVPS       Y13, Y12, Y13 \
 	VFNMADD231PS Y9, Y13, Y3     // p = fma(-step, m/den, p)
 
-#define ADAM_LOAD(off) \
-	VMOVUPS off(SI)(AX*4), Y0 \
-	VMOVUPS off(DX)(AX*4), Y1 \
-	VMOVUPS off(BX)(AX*4), Y2 \
-	VMOVUPS off(DI)(AX*4), Y3
-
-#define ADAM_STORE(off) \
-	VMOVUPS Y12, off(DX)(AX*4) \
-	VMOVUPS Y0, off(BX)(AX*4)  \
-	VMOVUPS Y3, off(DI)(AX*4)
-
-#define ADAM_MASKLOAD \
-	VMASKMOVPS (SI)(AX*4), Y15, Y0 \
-	VMASKMOVPS (DX)(AX*4), Y15, Y1 \
-	VMASKMOVPS (BX)(AX*4), Y15, Y2 \
-	VMASKMOVPS (DI)(AX*4), Y15, Y3
-
-#define ADAM_MASKSTORE \
-	VMASKMOVPS Y12, Y15, (DX)(AX*4) \
-	VMASKMOVPS Y0, Y15, (BX)(AX*4)  \
-	VMASKMOVPS Y3, Y15, (DI)(AX*4)
-
 // func adamAVX2(p, g, m, v []float32, co *AdamCoefficients)
-//
-// DI p, SI g, DX m, BX v, CX elements left; VEC_LOOP uses AX, R8 and R9. R10 *co.
-// Y4 clip, Y5 beta1, Y6 1-beta1, Y7 beta2, Y8 1-beta2, Y9 step, Y10 rbc2, Y11 eps.
 TEXT ·adamAVX2(SB), NOSPLIT, $0-104
-	MOVQ p_base+0(FP), DI
-	MOVQ g_base+24(FP), SI
-	MOVQ m_base+48(FP), DX
-	MOVQ v_base+72(FP), BX
-	MOVQ p_len+8(FP), CX
-	MOVQ co+96(FP), R10
-	VBROADCASTSS 0(R10), Y4
-	VBROADCASTSS 4(R10), Y5
-	VBROADCASTSS 8(R10), Y6
-	VBROADCASTSS 12(R10), Y7
-	VBROADCASTSS 16(R10), Y8
-	VBROADCASTSS 20(R10), Y9
-	VBROADCASTSS 24(R10), Y10
-	VBROADCASTSS 28(R10), Y11
-	VEC_LOOP(ADAM_LOAD, ADAM_OP, ADAM_STORE, ADAM_MASKLOAD, ADAM_MASKSTORE, l16, l8, tail, end)
+	ADAM_ARGS
+	ELEM_LOOP(ADAM_LOAD, ADAM_OP, ADAM_STORE)
 	VZEROUPPER
 	RET
 
@@ -938,12 +792,10 @@ GLOBL ·expConst(SB), RODATA|NOPTR, $448
 
 // func expAVX2(dst, x []float32)
 //
-// DI dst, SI x, CX elements left; VEC_LOOP uses AX, R8 and R9, EXP_OP Y0 to Y3.
+// EXP_OP Y0 to Y3.
 TEXT ·expAVX2(SB), NOSPLIT, $0-48
-	MOVQ dst_base+0(FP), DI
-	MOVQ x_base+24(FP), SI
-	MOVQ dst_len+8(FP), CX
-	VEC_LOOP(VEC_LOADX, EXP_OP, VEC_STORE, VEC_MASKLOADX, VEC_MASKSTORE, l16, l8, tail, end)
+	ELEM_ARGSX
+	ELEM_LOOP(VEC_LOADX, EXP_OP, VEC_STORE)
 	VZEROUPPER
 	RET
 
@@ -990,12 +842,10 @@ GLOBL ·logConst(SB), RODATA|NOPTR, $608
 
 // func logAVX2(dst, x []float32)
 //
-// DI dst, SI x, CX elements left; VEC_LOOP uses AX, R8 and R9, LOG_OP Y0 to Y5.
+// LOG_OP Y0 to Y5.
 TEXT ·logAVX2(SB), NOSPLIT, $0-48
-	MOVQ dst_base+0(FP), DI
-	MOVQ x_base+24(FP), SI
-	MOVQ dst_len+8(FP), CX
-	VEC_LOOP(VEC_LOADX, LOG_OP, VEC_STORE, VEC_MASKLOADX, VEC_MASKSTORE, l16, l8, tail, end)
+	ELEM_ARGSX
+	ELEM_LOOP(VEC_LOADX, LOG_OP, VEC_STORE)
 	VZEROUPPER
 	RET
 

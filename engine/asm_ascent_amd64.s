@@ -5,6 +5,7 @@
 #include "go_asm.h"
 #include "quad_smalld_amd64.h"
 #include "textflag.h"
+#include "vector_amd64.h"
 #include "vector_avx2_amd64.h"
 
 // AVX2: the ascent. Quadratic forms for small d, vector-Jacobian products (VJP), the mixture and the
@@ -656,10 +657,9 @@ end:
 	VMULPS       Y14, Y0, Y0 \
 	VFNMADD231PS Y1, Y13, Y0
 
-#define VJP_NOLOAD(off)
+#define VJP_NOLOAD(load, off)
 #define VJP_NOOP
-#define VJP_STOREZERO(off) VMOVUPS Y11, off(DI)(AX*4)
-#define VJP_MASKSTOREZERO VMASKMOVPS Y11, Y15, (DI)(AX*4)
+#define VJP_STOREZERO(store, off) store(Y11, off(DI)(AX*4))
 
 // func gradRowsAVX2(args *gradRowsArgs)
 //
@@ -695,10 +695,10 @@ row:
 	VXORPS Y12, Y14, Y14
 	VBROADCASTSS (R13), Y13
 	VMULPS Y10, Y13, Y13
-	VEC_LOOP(VEC_LOADXY, VJP_OP, VEC_STORE, VEC_MASKLOADXY, VEC_MASKSTORE, l16, l8, tail, end)
+	ELEM_LOOP(VEC_LOADXY, VJP_OP, VEC_STORE)
 	JMP  next
 zero:
-	VEC_LOOP(VJP_NOLOAD, VJP_NOOP, VJP_STOREZERO, VJP_NOOP, VJP_MASKSTOREZERO, z16, z8, ztail, zend)
+	VEC_LOOP(VJP_NOLOAD, VJP_NOOP, VJP_STOREZERO, z16, z8, ztail, zend)
 next:
 	ADDQ $4, BX
 	ADDQ $4, R13

@@ -5,6 +5,7 @@
 #include "go_asm.h"
 #include "quad_smalld_amd64.h"
 #include "textflag.h"
+#include "vector_amd64.h"
 #include "vector_avx512_amd64.h"
 
 // AVX-512: the ascent. Quadratic forms for small d, vector-Jacobian products (VJP), the mixture and
@@ -384,9 +385,9 @@ stored:
 	VMULPS       Z14, Z0, Z0 \
 	VFNMADD231PS Z1, Z13, Z0
 
-#define VJP_NOTHING
-#define VJP_STOREZERO VMOVUPS Z11, (DI)(AX*4)
-#define VJP_MASKSTOREZERO VMOVUPS Z11, K1, (DI)(AX*4)
+#define VJP_NOLOAD(load, off)
+#define VJP_NOOP
+#define VJP_STOREZERO(store, off) store(Z11, off(DI)(AX*4))
 
 // func gradRowsAVX512(args *gradRowsArgs)
 //
@@ -422,10 +423,10 @@ row:
 	VXORPS Z12, Z14, Z14
 	VBROADCASTSS (R13), Z13
 	VMULPS Z10, Z13, Z13
-	VEC_LOOP(VEC_LOADXY, VJP_OP, VEC_STORE, VEC_MASKLOADXY, VEC_MASKSTORE, l16, rest, end)
+	ELEM_LOOP(VEC_LOADXY, VJP_OP, VEC_STORE)
 	JMP  next
 zero:
-	VEC_LOOP(VJP_NOTHING, VJP_NOTHING, VJP_STOREZERO, VJP_NOTHING, VJP_MASKSTOREZERO, z16, zrest, zend)
+	VEC_LOOP(VJP_NOLOAD, VJP_NOOP, VJP_STOREZERO, z16, z8, ztail, zend)
 next:
 	ADDQ $4, BX
 	ADDQ $4, R13

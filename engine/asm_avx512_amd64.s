@@ -2,6 +2,7 @@
 
 #include "go_asm.h"
 #include "textflag.h"
+#include "vector_amd64.h"
 #include "vector_avx512_amd64.h"
 
 // AVX-512 (F, DQ, BW, VL): vectors. Elementwise operations, reductions, exp and log, and the loops
@@ -38,127 +39,47 @@
 // ---------------------------------------------------------------------------------
 // Elementwise operations
 
-#define ELEM_MUL VMULPS Z1, Z0, Z0
-
 // func multiplyAVX512(dst, x, y []float32)
-//
-// DI dst, SI x, DX y, CX elements left; VEC_LOOP uses AX, R8 and K1.
 TEXT ·multiplyAVX512(SB), NOSPLIT, $0-72
-	MOVQ dst_base+0(FP), DI
-	MOVQ x_base+24(FP), SI
-	MOVQ y_base+48(FP), DX
-	MOVQ dst_len+8(FP), CX
-	VEC_LOOP(VEC_LOADXY, ELEM_MUL, VEC_STORE, VEC_MASKLOADXY, VEC_MASKSTORE, l16, rest, end)
+	ELEM_ARGSXY
+	ELEM_LOOP(VEC_LOADXY, ELEM_MUL, VEC_STORE)
 	VZEROUPPER
 	RET
-
-#define ELEM_SUB VSUBPS Z1, Z0, Z0
 
 // func subRowsAVX512(args *subRowsArgs)
-//
-// DI, SI, DX: current row of dst, x, y   R10, R11, R13: bytes to the next row (R13 may be 0)
-// R12 rows left, CX elements left of the row   BX args
 TEXT ·subRowsAVX512(SB), NOSPLIT, $0-8
-	MOVQ args+0(FP), BX
-	MOVQ subRowsArgs_dst(BX), DI
-	MOVQ subRowsArgs_ds(BX), R10
-	MOVQ subRowsArgs_x(BX), SI
-	MOVQ subRowsArgs_xs(BX), R11
-	MOVQ subRowsArgs_y(BX), DX
-	MOVQ subRowsArgs_ys(BX), R13
-	MOVQ subRowsArgs_rows(BX), R12
-	SHLQ $2, R10
-	SHLQ $2, R11
-	SHLQ $2, R13
-	JMP  rowtest
-row:
-	MOVQ subRowsArgs_n(BX), CX
-	VEC_LOOP(VEC_LOADXY, ELEM_SUB, VEC_STORE, VEC_MASKLOADXY, VEC_MASKSTORE, l16, rest, end)
-	ADDQ R10, DI
-	ADDQ R11, SI
-	ADDQ R13, DX
-rowtest:
-	SUBQ $1, R12
-	JGE  row
+	ELEM_SUBROWS
 	VZEROUPPER
 	RET
-
-#define ELEM_AXPY VFMADD213PS Z1, Z14, Z0
 
 // func axpyAVX512(dst []float32, a float32, x, y []float32)
 //
-// DI dst, SI x, DX y, Z14 a, CX elements left; VEC_LOOP uses AX, R8 and K1.
+// Z14 a.
 TEXT ·axpyAVX512(SB), NOSPLIT, $0-80
 	MOVQ dst_base+0(FP), DI
 	MOVQ dst_len+8(FP), CX
 	VBROADCASTSS a+24(FP), Z14
 	MOVQ x_base+32(FP), SI
 	MOVQ y_base+56(FP), DX
-	VEC_LOOP(VEC_LOADXY, ELEM_AXPY, VEC_STORE, VEC_MASKLOADXY, VEC_MASKSTORE, l16, rest, end)
+	ELEM_LOOP(VEC_LOADXY, ELEM_AXPY, VEC_STORE)
 	VZEROUPPER
 	RET
-
-#define ELEM_LOADALL \
-	VMOVUPS (DI)(AX*4), Z3 \
-	VMOVUPS (DX)(AX*4), Z2 \
-	VMOVUPS (BX)(AX*4), Z1 \
-	VMOVUPS (SI)(AX*4), Z0
-
-#define ELEM_MASKLOADALL \
-	VMOVUPS.Z (DI)(AX*4), K1, Z3 \
-	VMOVUPS.Z (DX)(AX*4), K1, Z2 \
-	VMOVUPS.Z (BX)(AX*4), K1, Z1 \
-	VMOVUPS.Z (SI)(AX*4), K1, Z0
-
-#define ELEM_AXPYPRODUCT \
-	VMULPS      Z1, Z0, Z0 \
-	VADDPS      Z2, Z0, Z0 \
-	VFMADD213PS Z3, Z14, Z0
 
 // func axpyProductsAVX512(args *axpyProductsArgs)
-//
-// DI, DX, BX, SI  current row of dst, g, s, x   R10, R11, R12 bytes from row to row of dst, g and s, x
-// R13 rows left, CX elements left of the row    Z14 alpha
 TEXT ·axpyProductsAVX512(SB), NOSPLIT, $0-8
-	MOVQ args+0(FP), AX
-	MOVQ axpyProductsArgs_dst(AX), DI
-	MOVQ axpyProductsArgs_ds(AX), R10
-	VBROADCASTSS axpyProductsArgs_alpha(AX), Z14
-	MOVQ axpyProductsArgs_g(AX), DX
-	MOVQ axpyProductsArgs_s(AX), BX
-	MOVQ axpyProductsArgs_gs(AX), R11
-	MOVQ axpyProductsArgs_x(AX), SI
-	MOVQ axpyProductsArgs_xs(AX), R12
-	MOVQ axpyProductsArgs_rows(AX), R13
-	SHLQ $2, R10
-	SHLQ $2, R11
-	SHLQ $2, R12
-	JMP  rowtest
-row:
-	MOVQ args+0(FP), CX
-	MOVQ axpyProductsArgs_n(CX), CX
-	VEC_LOOP(ELEM_LOADALL, ELEM_AXPYPRODUCT, VEC_STORE, ELEM_MASKLOADALL, VEC_MASKSTORE, l16, rest, end)
-	ADDQ R10, DI
-	ADDQ R11, DX
-	ADDQ R11, BX
-	ADDQ R12, SI
-rowtest:
-	SUBQ $1, R13
-	JGE  row
+	ELEM_AXPYPRODUCTS
 	VZEROUPPER
 	RET
-
-#define ELEM_SCALE VMULPS Z14, Z0, Z0
 
 // func scaleAVX512(dst []float32, a float32, x []float32)
 //
-// DI dst, SI x, Z14 a, CX elements left; VEC_LOOP uses AX, R8 and K1.
+// Z14 a.
 TEXT ·scaleAVX512(SB), NOSPLIT, $0-56
 	MOVQ dst_base+0(FP), DI
 	VBROADCASTSS a+24(FP), Z14
 	MOVQ x_base+32(FP), SI
 	MOVQ dst_len+8(FP), CX
-	VEC_LOOP(VEC_LOADX, ELEM_SCALE, VEC_STORE, VEC_MASKLOADX, VEC_MASKSTORE, l16, rest, end)
+	ELEM_LOOP(VEC_LOADX, ELEM_SCALE, VEC_STORE)
 	VZEROUPPER
 	RET
 
@@ -169,14 +90,11 @@ TEXT ·scaleAVX512(SB), NOSPLIT, $0-56
 
 // func reluBackwardAVX512(dst, x, y []float32)
 //
-// DI dst, SI x, DX y, Z14 zero, CX elements left; VEC_LOOP uses AX, R8 and K1.
+// Z14 zero.
 TEXT ·reluBackwardAVX512(SB), NOSPLIT, $0-72
-	MOVQ dst_base+0(FP), DI
-	MOVQ x_base+24(FP), SI
-	MOVQ y_base+48(FP), DX
-	MOVQ dst_len+8(FP), CX
-	VPXORD Z14, Z14, Z14
-	VEC_LOOP(VEC_LOADXY, ELEM_RELUBACK, VEC_STORE, VEC_MASKLOADXY, VEC_MASKSTORE, l16, rest, end)
+	ELEM_ARGSXY
+	VEC_CLEAR(Z14)
+	ELEM_LOOP(VEC_LOADXY, ELEM_RELUBACK, VEC_STORE)
 	VZEROUPPER
 	RET
 
@@ -189,7 +107,7 @@ TEXT ·reluBackwardAVX512(SB), NOSPLIT, $0-72
 
 // func decayAVX512(a float32, x []float32)
 //
-// DI and SI x, Z12 magnitude bits, Z13 floor, Z14 a, CX elements left; VEC_LOOP uses AX, R8 and K1.
+// DI is x too. Z12 magnitude bits, Z13 floor, Z14 a.
 TEXT ·decayAVX512(SB), NOSPLIT, $0-32
 	VBROADCASTSS a+0(FP), Z14
 	MOVQ x_base+8(FP), DI
@@ -197,57 +115,30 @@ TEXT ·decayAVX512(SB), NOSPLIT, $0-32
 	MOVQ DI, SI
 	VBROADCASTSS ·floorConst+0(SB), Z12
 	VBROADCASTSS ·floorConst+32(SB), Z13
-	VEC_LOOP(VEC_LOADX, ELEM_DECAY, VEC_STORE, VEC_MASKLOADX, VEC_MASKSTORE, l16, rest, end)
+	ELEM_LOOP(VEC_LOADX, ELEM_DECAY, VEC_STORE)
 	VZEROUPPER
 	RET
-
-#define ELEM_NORMALISE \
-	VEC_WIDENX          \
-	VSUBPD Z13, Z2, Z2  \ // x - mean
-	VSUBPD Z13, Z3, Z3  \
-	VMULPD Z14, Z2, Z2  \
-	VMULPD Z14, Z3, Z3  \
-	VEC_NARROW
 
 // func normaliseAVX512(dst, x []float32, mean, rstd float64)
 //
-// DI dst, SI x, Z13 mean, Z14 rstd, CX elements left; VEC_LOOP uses AX, R8 and K1.
+// Z13 mean, Z14 rstd.
 TEXT ·normaliseAVX512(SB), NOSPLIT, $0-64
-	MOVQ dst_base+0(FP), DI
-	MOVQ x_base+24(FP), SI
-	MOVQ dst_len+8(FP), CX
+	ELEM_ARGSX
 	VBROADCASTSD mean+48(FP), Z13
 	VBROADCASTSD rstd+56(FP), Z14
-	VEC_LOOP(VEC_LOADX, ELEM_NORMALISE, VEC_STORE, VEC_MASKLOADX, VEC_MASKSTORE, l16, rest, end)
+	ELEM_LOOP(VEC_LOADX, ELEM_NORMALISE, VEC_STORE)
 	VZEROUPPER
 	RET
 
-// x: normalised output, y: gradient.
-#define ELEM_NORMBACK \
-	VEC_WIDENX          \
-	VEC_WIDENY          \
-	VSUBPD Z12, Z6, Z6  \ // y - c1
-	VSUBPD Z12, Z7, Z7  \
-	VMULPD Z13, Z2, Z2  \ // c2 x
-	VMULPD Z13, Z3, Z3  \
-	VSUBPD Z2, Z6, Z2   \ // y - c1 - c2 x
-	VSUBPD Z3, Z7, Z3   \
-	VMULPD Z14, Z2, Z2  \
-	VMULPD Z14, Z3, Z3  \
-	VEC_NARROW
-
 // func normBackwardAVX512(dst, x, y []float32, c1, c2, rstd float64)
 //
-// DI dst, SI x, DX y, Z12 c1, Z13 c2, Z14 rstd, CX elements left; VEC_LOOP uses AX, R8 and K1.
+// Z12 c1, Z13 c2, Z14 rstd.
 TEXT ·normBackwardAVX512(SB), NOSPLIT, $0-96
-	MOVQ dst_base+0(FP), DI
-	MOVQ x_base+24(FP), SI
-	MOVQ y_base+48(FP), DX
-	MOVQ dst_len+8(FP), CX
+	ELEM_ARGSXY
 	VBROADCASTSD c1+72(FP), Z12
 	VBROADCASTSD c2+80(FP), Z13
 	VBROADCASTSD rstd+88(FP), Z14
-	VEC_LOOP(VEC_LOADXY, ELEM_NORMBACK, VEC_STORE, VEC_MASKLOADXY, VEC_MASKSTORE, l16, rest, end)
+	ELEM_LOOP(VEC_LOADXY, ELEM_NORMBACK, VEC_STORE)
 	VZEROUPPER
 	RET
 
@@ -279,53 +170,16 @@ TEXT ·normBackwardAVX512(SB), NOSPLIT, $0-96
 	VDIVPS       Z13, Z12, Z13 \
 	VFNMADD231PS Z9, Z13, Z3     // p = fma(-step, m/den, p)
 
-#define ADAM_LOAD \
-	VMOVUPS (SI)(AX*4), Z0 \
-	VMOVUPS (DX)(AX*4), Z1 \
-	VMOVUPS (BX)(AX*4), Z2 \
-	VMOVUPS (DI)(AX*4), Z3
-
-#define ADAM_STORE \
-	VMOVUPS Z12, (DX)(AX*4) \
-	VMOVUPS Z0, (BX)(AX*4)  \
-	VMOVUPS Z3, (DI)(AX*4)
-
-#define ADAM_MASKLOAD \
-	VMOVUPS.Z (SI)(AX*4), K1, Z0 \
-	VMOVUPS.Z (DX)(AX*4), K1, Z1 \
-	VMOVUPS.Z (BX)(AX*4), K1, Z2 \
-	VMOVUPS.Z (DI)(AX*4), K1, Z3
-
-#define ADAM_MASKSTORE \
-	VMOVUPS Z12, K1, (DX)(AX*4) \
-	VMOVUPS Z0, K1, (BX)(AX*4)  \
-	VMOVUPS Z3, K1, (DI)(AX*4)
-
 // func adamAVX512(p, g, m, v []float32, co *AdamCoefficients)
 //
-// DI p, SI g, DX m, BX v, CX elements left; VEC_LOOP uses AX, R8 and K1. R10 *co.
-// Z4 clip, Z5 beta1, Z6 1-beta1, Z7 beta2, Z8 1-beta2, Z9 step, Z10 rbc2, Z11 eps.
-// Z15 magnitude bits, Z16 to Z18 the floors of g in v, of g and m, and of v. K2 to K4 masks.
+// Z4 to Z11 as in ADAM_ARGS, Z15 magnitude bits, Z16 to Z18 the floors of g in v, of g and m, and of v. K2 to K4 masks.
 TEXT ·adamAVX512(SB), NOSPLIT, $0-104
-	MOVQ p_base+0(FP), DI
-	MOVQ g_base+24(FP), SI
-	MOVQ m_base+48(FP), DX
-	MOVQ v_base+72(FP), BX
-	MOVQ p_len+8(FP), CX
-	MOVQ co+96(FP), R10
-	VBROADCASTSS 0(R10), Z4
-	VBROADCASTSS 4(R10), Z5
-	VBROADCASTSS 8(R10), Z6
-	VBROADCASTSS 12(R10), Z7
-	VBROADCASTSS 16(R10), Z8
-	VBROADCASTSS 20(R10), Z9
-	VBROADCASTSS 24(R10), Z10
-	VBROADCASTSS 28(R10), Z11
+	ADAM_ARGS
 	VBROADCASTSS ·floorConst+0(SB), Z15
 	VBROADCASTSS ·floorConst+64(SB), Z16
 	VBROADCASTSS ·floorConst+32(SB), Z17
 	VBROADCASTSS ·floorConst+96(SB), Z18
-	VEC_LOOP(ADAM_LOAD, ADAM_OP, ADAM_STORE, ADAM_MASKLOAD, ADAM_MASKSTORE, l16, rest, end)
+	ELEM_LOOP(ADAM_LOAD, ADAM_OP, ADAM_STORE)
 	VZEROUPPER
 	RET
 
@@ -794,15 +648,13 @@ parttest:
 
 // func expAVX512(dst, x []float32)
 //
-// DI dst, SI x, CX elements left; VEC_LOOP uses AX, R8 and K1, EXP_OP Z0 to Z3 and Z16 to Z27.
+// EXP_OP Z0 to Z3 and Z16 to Z27.
 TEXT ·expAVX512(SB), NOSPLIT, $0-48
-	MOVQ dst_base+0(FP), DI
-	MOVQ x_base+24(FP), SI
-	MOVQ dst_len+8(FP), CX
+	ELEM_ARGSX
 	EXP_CONSTANTS
 	VBROADCASTSS ·expConst+352(SB), Z26
 	VBROADCASTSS ·expConst+384(SB), Z27
-	VEC_LOOP(VEC_LOADX, EXP_OP, VEC_STORE, VEC_MASKLOADX, VEC_MASKSTORE, l16, rest, end)
+	ELEM_LOOP(VEC_LOADX, EXP_OP, VEC_STORE)
 	VZEROUPPER
 	RET
 
@@ -824,12 +676,10 @@ TEXT ·expAVX512(SB), NOSPLIT, $0-48
 
 // func logAVX512(dst, x []float32)
 //
-// DI dst, SI x, CX elements left; VEC_LOOP uses AX, R8 and K1, LOG_OP Z0 to Z5 and K2.
+// LOG_OP Z0 to Z5 and K2.
 TEXT ·logAVX512(SB), NOSPLIT, $0-48
-	MOVQ dst_base+0(FP), DI
-	MOVQ x_base+24(FP), SI
-	MOVQ dst_len+8(FP), CX
-	VEC_LOOP(VEC_LOADX, LOG_OP, VEC_STORE, VEC_MASKLOADX, VEC_MASKSTORE, l16, rest, end)
+	ELEM_ARGSX
+	ELEM_LOOP(VEC_LOADX, LOG_OP, VEC_STORE)
 	VZEROUPPER
 	RET
 

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -27,7 +26,6 @@ func TestReservedRegisters(t *testing.T) {
 	architecture := regexp.MustCompile(`_(amd64|arm64)\.[sh]$`)
 	local := regexp.MustCompile(`\b\w+-(\d+)(?:\+\w+)*\(SP\)`) // in a frame, which the assembler counts
 	frame := regexp.MustCompile(`^TEXT .*\$(\d+)-\d+`)
-	vector := regexp.MustCompile(`\b[YZ]\d+\b`)
 	listed := regexp.MustCompile(`(?m)^//\t(\w+) `) // in a table of contents
 	function := regexp.MustCompile(`(?m)^TEXT ·(\w+)\(SB\)`)
 	for _, file := range files {
@@ -54,7 +52,7 @@ func TestReservedRegisters(t *testing.T) {
 				t.Errorf("%s: the table of contents lists %q, the file has %q", file, got, want)
 			}
 		}
-		wide := vectorMacros(t, file, vector)
+		wide := vectorMacros(t, file)
 		deepest, size, vectors, zeroed := 0, 1<<10, false, false
 		for i, line := range strings.Split(string(source), "\n") {
 			code, _, _ := strings.Cut(line, "//")
@@ -78,7 +76,7 @@ func TestReservedRegisters(t *testing.T) {
 				zeroed = true
 			case code == "RET" && vectors && !zeroed:
 				t.Errorf("%s:%d: RET without VZEROUPPER", file, i+1)
-			case vector.MatchString(code) || wide[macro.FindString(code)]:
+			case arch[1] == "amd64" && (vector.MatchString(code) || wide[macro.FindString(code)]):
 				vectors, zeroed = true, false
 			case strings.Contains(code, ":") || strings.Contains(code, "(") && !strings.HasPrefix(code, "MOV"):
 				zeroed = false // a label or a macro
@@ -103,44 +101,56 @@ func names(pattern *regexp.Regexp, text string) (list []string) {
 // macro matches the name of a macro at the start of a line.
 var macro = regexp.MustCompile(`^[A-Z][A-Z0-9_]*\b`)
 
+// vector matches a vector register of AVX: V0 to V15 are those of both tiers.
+var vector = regexp.MustCompile(`\b[VYZ]\d+\b`)
+
+// define matches the definition of a macro: its name, and what follows on the line.
+var define = regexp.MustCompile(`^#define (\w+)(?:\([^)]*\))?(.*)`)
+
 // included matches the name of an included header of this folder.
 var included = regexp.MustCompile(`(?m)^#include "(\w+_(?:amd64|arm64)\.h)"`)
 
 // vectorMacros returns the macros of file, and of the headers that it includes, whose lines name vector
 // registers, or macros that do.
-func vectorMacros(t *testing.T, file string, vector *regexp.Regexp) map[string]bool {
+func vectorMacros(t *testing.T, file string) map[string]bool {
 	source, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wide := map[string]bool{}
-	for _, header := range included.FindAllStringSubmatch(string(source), -1) {
-		maps.Copy(wide, vectorMacros(t, header[1], vector))
+	for _, header := range names(included, string(source)) {
+		text, err := os.ReadFile(header)
+		if err != nil {
+			t.Fatal(err)
+		}
+		source = append(source, text...)
 	}
-	name := ""
-	for line := range strings.Lines(string(source)) {
-		code := strings.TrimSpace(line)
-		if d, ok := strings.CutPrefix(code, "#define "); ok {
-			name, code, _ = strings.Cut(d, " ")
-			name, _, _ = strings.Cut(name, "(")
-		}
-		if name != "" && (vector.MatchString(code) || wide[macro.FindString(code)]) {
-			wide[name] = true
-		}
-		if code, _, _ := strings.Cut(line, "//"); !strings.HasSuffix(strings.TrimSpace(code), "\\") {
-			name = ""
+	wide := map[string]bool{}
+	for found := -1; found < len(wide); { // until no macro is added: they are in any order
+		found = len(wide)
+		name := ""
+		for line := range strings.Lines(string(source)) {
+			code := strings.TrimSpace(line)
+			if d := define.FindStringSubmatch(code); d != nil {
+				name, code = d[1], strings.TrimSpace(d[2])
+			}
+			if name != "" && (vector.MatchString(code) || wide[macro.FindString(code)]) {
+				wide[name] = true
+			}
+			if code, _, _ := strings.Cut(line, "//"); !strings.HasSuffix(strings.TrimSpace(code), "\\") {
+				name = ""
+			}
 		}
 	}
 	return wide
 }
 
 // TestMacros checks that each macro of the assembly is used, that its name begins with the name of its
-// family, and that it means one thing: two files that one build includes together do not both
-// define it.
+// family, and that it means one thing: of a file and the headers that it includes only one defines it.
 func TestMacros(t *testing.T) {
 	families := regexp.MustCompile(`^(VEC|ELEM|ADAM|REDUCE|NORMAL|EXP|LOG|MEASURE|GEMM|TRANSPOSE|PREFETCH)_` +
 		`|^(QUAD|VJP|MIX|GRAD|TRI|PATCH|POOL|CONV)_` +
-		`|^V[A-Z]+(4S0?|2D)$|^VFCVT[LN]2?$`) // instructions that the assembler does not know
+		`|^V[A-Z]+(4S0?|2D)$|^VFCVT[LN]2?$` + // instructions that the assembler does not know
+		`|^V\d+$`) // registers of both tiers of amd64
 	files, err := filepath.Glob("*.[sh]")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no assembly: %v", err)
@@ -162,19 +172,28 @@ func TestMacros(t *testing.T) {
 			}
 		}
 	}
+	together := func(a, b string) bool { // whether some file is a or includes it, and is b or includes it
+		for file, source := range sources {
+			has := func(f string) bool { return f == file || strings.Contains(source, `#include "`+f+`"`) }
+			if has(a) && has(b) {
+				return true
+			}
+		}
+		return false
+	}
 	definition := regexp.MustCompile(`(?m)^#define (\w+)`)
 	for file, source := range sources {
-		for _, d := range definition.FindAllStringSubmatch(source, -1) {
-			name := d[1]
+		for _, name := range names(definition, source) {
 			if !families.MatchString(name) {
 				t.Errorf("%s: macro %s: expected the prefix of a family", file, name)
 			}
 			uses := 0
-			for other, text := range sources {
-				if other == file || strings.Contains(text, `#include "`+file+`"`) {
-					uses += lines[other][name]
+			for other := range sources {
+				if !together(file, other) {
+					continue
 				}
-				if strings.Contains(source, `#include "`+other+`"`) && strings.Contains(text, "#define "+name+"(") {
+				uses += lines[other][name]
+				if other != file && slices.Contains(names(definition, sources[other]), name) {
 					t.Errorf("%s: macro %s is also defined in %s", file, name, other)
 				}
 			}

@@ -2,62 +2,72 @@
 // A macro that contains a loop takes the names of its labels as its last parameters (the assembler has
 // no local labels); they carry no other meaning.
 
-// VEC_ZERO4 clears four registers.
-#define VEC_ZERO4(a, b, c, d) VXORPS a, a, a; VXORPS b, b, b; VXORPS c, c, c; VXORPS d, d, d
+// The registers, as vector_amd64.h calls those of both tiers.
+#define V0 Y0
+#define V1 Y1
+#define V2 Y2
+#define V3 Y3
+#define V4 Y4
+#define V5 Y5
+#define V6 Y6
+#define V7 Y7
+#define V8 Y8
+#define V9 Y9
+#define V10 Y10
+#define V11 Y11
+#define V12 Y12
+#define V13 Y13
+#define V14 Y14
 
-// VEC_LOOP runs over CX elements: 16 at a time, then 8, then the masked rest. load(off), op and
-// store(off) work at base(AX*4); mload and mstore are the masked forms, with the mask in Y15. The
-// tail mask is the 32 bytes of tailMasks that begin 4*n bytes before its middle.
-// Changes AX, CX, R8, R9, Y15.
-#define VEC_LOOP(load, op, store, mload, mstore, l16, l8, tail, end) \
-	XORQ AX, AX                \
-l16: \
-	LEAQ 16(AX), R8            \ // 16 more elements?
-	CMPQ R8, CX                \
-	JGT  l8                    \
-	load(0)                    \ // elements AX to AX+7
-	op                         \
-	store(0)                   \
-	load(32)                   \ // elements AX+8 to AX+15
-	op                         \
-	store(32)                  \
-	MOVQ R8, AX                \ // AX is the element reached
-	JMP  l16                   \
-l8: \
-	LEAQ 8(AX), R8             \
-	CMPQ R8, CX                \
-	JGT  tail                  \
-	load(0)                    \
-	op                         \
-	store(0)                   \
-	MOVQ R8, AX                \
-tail: \
-	SUBQ AX, CX                \ // CX elements are left, 0 to 7
-	JEQ  end                   \
+// VEC_MOVE loads or stores a vector, VEC_MASKLOAD and VEC_MASKSTORE the lanes of it that are set in Y15.
+#define VEC_MOVE(from, to) VMOVUPS from, to
+#define VEC_MASKLOAD(from, to) VMASKMOVPS from, Y15, to
+#define VEC_MASKSTORE(from, to) VMASKMOVPS from, Y15, to
+
+// VEC_CLEAR clears a register, VEC_ZERO4 four.
+#define VEC_CLEAR(v) VXORPS v, v, v
+#define VEC_ZERO4(a, b, c, d) VEC_CLEAR(a); VEC_CLEAR(b); VEC_CLEAR(c); VEC_CLEAR(d)
+
+// VEC_TAILMASK sets Y15 to the lowest CX (0 to 7) of eight lanes: the 32 bytes of tailMasks that begin 4*CX
+// bytes before its middle. Changes R8 and CX.
+#define VEC_TAILMASK \
 	LEAQ ·tailMasks+32(SB), R8 \
 	SHLQ $2, CX                \
 	SUBQ CX, R8                \
-	VMOVUPS (R8), Y15          \ // all ones in the first CX lanes
-	mload                      \
-	op                         \
-	mstore                     \
+	VMOVUPS (R8), Y15
+
+// VEC_LOOP runs over CX elements: 16 at a time, then 8, then the masked rest. load(move, off), op and
+// store(move, off) work at base+off(AX*4) by the moves above. Changes AX, CX, R8, Y15.
+#define VEC_LOOP(load, op, store, l16, l8, tail, end) \
+	XORQ AX, AX             \
+l16: \
+	LEAQ 16(AX), R8         \ // 16 more elements?
+	CMPQ R8, CX             \
+	JGT  l8                 \
+	load(VEC_MOVE, 0)       \ // elements AX to AX+7
+	op                      \
+	store(VEC_MOVE, 0)      \
+	load(VEC_MOVE, 32)      \ // elements AX+8 to AX+15
+	op                      \
+	store(VEC_MOVE, 32)     \
+	MOVQ R8, AX             \ // AX is the element reached
+	JMP  l16                \
+l8: \
+	LEAQ 8(AX), R8          \
+	CMPQ R8, CX             \
+	JGT  tail               \
+	load(VEC_MOVE, 0)       \
+	op                      \
+	store(VEC_MOVE, 0)      \
+	MOVQ R8, AX             \
+tail: \
+	SUBQ AX, CX             \ // CX elements are left, 0 to 7
+	JEQ  end                \
+	VEC_TAILMASK            \
+	load(VEC_MASKLOAD, 0)   \
+	op                      \
+	store(VEC_MASKSTORE, 0) \
 end:
-
-// Operands of an elementwise kernel: x at SI, y at DX, destination at DI; values in Y0 (x) and Y1 (y).
-#define VEC_LOADX(off) VMOVUPS off(SI)(AX*4), Y0
-
-#define VEC_LOADXY(off) \
-	VMOVUPS off(SI)(AX*4), Y0 \
-	VMOVUPS off(DX)(AX*4), Y1
-
-#define VEC_STORE(off) VMOVUPS Y0, off(DI)(AX*4)
-#define VEC_MASKLOADX VMASKMOVPS (SI)(AX*4), Y15, Y0
-
-#define VEC_MASKLOADXY \
-	VMASKMOVPS (SI)(AX*4), Y15, Y0 \
-	VMASKMOVPS (DX)(AX*4), Y15, Y1
-
-#define VEC_MASKSTORE VMASKMOVPS Y0, Y15, (DI)(AX*4)
 
 // VEC_WIDENX converts the eight float32 of x in Y0 to float64 in Y2 and Y3, VEC_WIDENY those of y in Y1 to
 // Y6 and Y7. VEC_NARROW rounds Y2 and Y3 to float32 in Y0.

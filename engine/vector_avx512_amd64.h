@@ -3,8 +3,32 @@
 // A macro that contains a loop takes the names of its labels as its last parameters (the assembler has
 // no local labels); they carry no other meaning.
 
-// VEC_ZERO4 clears four registers.
-#define VEC_ZERO4(a, b, c, d) VPXORD a, a, a; VPXORD b, b, b; VPXORD c, c, c; VPXORD d, d, d
+// The registers, as vector_amd64.h calls those of both tiers.
+#define V0 Z0
+#define V1 Z1
+#define V2 Z2
+#define V3 Z3
+#define V4 Z4
+#define V5 Z5
+#define V6 Z6
+#define V7 Z7
+#define V8 Z8
+#define V9 Z9
+#define V10 Z10
+#define V11 Z11
+#define V12 Z12
+#define V13 Z13
+#define V14 Z14
+
+// VEC_MOVE loads or stores a vector, VEC_MASKLOAD and VEC_MASKSTORE the lanes of it that are set in K1: they read and
+// write nothing outside.
+#define VEC_MOVE(from, to) VMOVUPS from, to
+#define VEC_MASKLOAD(from, to) VMOVUPS.Z from, K1, to
+#define VEC_MASKSTORE(from, to) VMOVUPS from, K1, to
+
+// VEC_CLEAR clears a register, VEC_ZERO4 four.
+#define VEC_CLEAR(v) VPXORD v, v, v
+#define VEC_ZERO4(a, b, c, d) VEC_CLEAR(a); VEC_CLEAR(b); VEC_CLEAR(c); VEC_CLEAR(d)
 
 // VEC_TAILMASK sets K1 to the lowest CX (0 to 15) of sixteen lanes. Changes R8 and CX.
 #define VEC_TAILMASK \
@@ -13,44 +37,27 @@
 	DECL  R8     \
 	KMOVW R8, K1
 
-// VEC_LOOP runs over CX elements: 16 at a time, then the masked rest. load, op and store work at
-// base(AX*4); mload and mstore are the masked forms, with the mask in K1: a masked load reads nothing
-// and a masked store writes nothing outside. Changes AX, CX, R8, K1.
-#define VEC_LOOP(load, op, store, mload, mstore, l16, rest, end) \
-	XORQ AX, AX  \
-	SUBQ $16, CX \
-	JLT  rest    \
+// VEC_LOOP runs over CX elements: 16 at a time, then the masked rest. load(move, off), op and store(move, off) work
+// at base+off(AX*4) by the moves above. The label l8 is used on AVX2 only. Changes AX, CX, R8, K1.
+#define VEC_LOOP(load, op, store, l16, l8, tail, end) \
+	XORQ AX, AX             \
+	SUBQ $16, CX            \
+	JLT  tail               \
 l16: \
-	load         \
-	op           \
-	store        \
-	ADDQ $16, AX \ // AX is the element reached
-	SUBQ $16, CX \
-	JGE  l16     \
-rest: \
-	ADDQ $16, CX \ // CX elements are left, 0 to 15
-	JEQ  end     \
-	VEC_TAILMASK \
-	mload        \
-	op           \
-	mstore       \
+	load(VEC_MOVE, 0)       \
+	op                      \
+	store(VEC_MOVE, 0)      \
+	ADDQ $16, AX            \ // AX is the element reached
+	SUBQ $16, CX            \
+	JGE  l16                \
+tail: \
+	ADDQ $16, CX            \ // CX elements are left, 0 to 15
+	JEQ  end                \
+	VEC_TAILMASK            \
+	load(VEC_MASKLOAD, 0)   \
+	op                      \
+	store(VEC_MASKSTORE, 0) \
 end:
-
-// Operands of an elementwise kernel: x at SI, y at DX, destination at DI; values in Z0 (x) and Z1 (y).
-#define VEC_LOADX VMOVUPS (SI)(AX*4), Z0
-
-#define VEC_LOADXY \
-	VMOVUPS (SI)(AX*4), Z0 \
-	VMOVUPS (DX)(AX*4), Z1
-
-#define VEC_STORE VMOVUPS Z0, (DI)(AX*4)
-#define VEC_MASKLOADX VMOVUPS.Z (SI)(AX*4), K1, Z0
-
-#define VEC_MASKLOADXY \
-	VMOVUPS.Z (SI)(AX*4), K1, Z0 \
-	VMOVUPS.Z (DX)(AX*4), K1, Z1
-
-#define VEC_MASKSTORE VMOVUPS Z0, K1, (DI)(AX*4)
 
 // VEC_WIDENX converts the sixteen float32 of x in Z0 to float64 in Z2 and Z3, VEC_WIDENY those of y in Z1
 // to Z6 and Z7. VEC_NARROW rounds Z2 and Z3 to float32 in Z0.

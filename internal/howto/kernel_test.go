@@ -49,8 +49,8 @@ func subtractGeneric(dst, x, y []float32) {
 `), before("engine/table.go", "\tmultiply:               multiplyGeneric", "\tsubtract: subtractGeneric,\n")},
 		tables, "avx2: subtract is not set"},
 	{slices.Concat(declared("amd64", "AVX2"), declared("avx512_amd64", "AVX512"), declared("arm64", "NEON"), []edit{
-		before("engine/asm_amd64.s", "// func subRowsAVX2(", onAMD64("AVX2", "ELEM_MUL", "l16, l8, tail, end")),
-		before("engine/asm_avx512_amd64.s", "// func subRowsAVX512(", onAMD64("AVX512", "ELEM_SUB", "l16, rest, end")),
+		before("engine/asm_amd64.s", "// func subRowsAVX2(", onAMD64("AVX2", "ELEM_MUL")),
+		before("engine/asm_avx512_amd64.s", "// func subRowsAVX512(", onAMD64("AVX512", "ELEM_SUB")),
 	}), tables, "asm_avx512_amd64.s: the table of contents lists"},
 	{[]edit{
 		before("engine/asm_amd64.s", "//\tsubRowsAVX2 ", "//\tsubtractAVX2      dst[j] = x[j] - y[j]\n"),
@@ -81,8 +81,7 @@ func subtractGeneric(dst, x, y []float32) {
 		"\t{\"subtract\", 3, 0, func(kern *kernels, b [][]float32, s []float32) {\n"+
 			"\t\tkern.table.subtract(b[0], b[1], b[2])\n\t}},\n")},
 		parity, "subtract"}, // ELEM_MUL is a mistake
-	{[]edit{{"engine/asm_amd64.s", onAMD64("AVX2", "ELEM_MUL", "l16, l8, tail, end"),
-		onAMD64("AVX2", "ELEM_SUB", "l16, l8, tail, end")}},
+	{[]edit{{"engine/asm_amd64.s", onAMD64("AVX2", "ELEM_MUL"), onAMD64("AVX2", "ELEM_SUB")}},
 		parity, ""},
 	{nil, source, "kernel subtract: engine/check/kernel.go has an entry subtract: false"},
 	{[]edit{before("engine/check/kernel.go", "\t{\"multiply\", ", "\t{\"subtract\", elementwise(subtract)},\n"),
@@ -119,14 +118,11 @@ func declared(file, tier string) []edit {
 }
 
 // onAMD64 is the assembly of a tier.
-func onAMD64(tier, operation, labels string) string {
+func onAMD64(tier, operation string) string {
 	return `// func subtract` + tier + `(dst, x, y []float32)
 TEXT ·subtract` + tier + `(SB), NOSPLIT, $0-72
-	MOVQ dst_base+0(FP), DI
-	MOVQ x_base+24(FP), SI
-	MOVQ y_base+48(FP), DX
-	MOVQ dst_len+8(FP), CX
-	VEC_LOOP(VEC_LOADXY, ` + operation + `, VEC_STORE, VEC_MASKLOADXY, VEC_MASKSTORE, ` + labels + `)
+	ELEM_ARGSXY
+	ELEM_LOOP(VEC_LOADXY, ` + operation + `, VEC_STORE)
 	VZEROUPPER
 	RET
 
