@@ -531,234 +531,138 @@ TEXT ·quadRowsAVX2(SB), NOSPLIT, $0-104
 	VCVTPS2PD 32(p)(AX*4), c \
 	VCVTPS2PD 48(p)(AX*4), d
 
-// REDUCE_ADD64 adds Y0 to Y3 to the float64 lanes, REDUCE_DOT64 their products with Y8 to Y11.
-#define REDUCE_ADD64 \
-	VADDPD Y0, Y4, Y4 \
-	VADDPD Y1, Y5, Y5 \
-	VADDPD Y2, Y6, Y6 \
-	VADDPD Y3, Y7, Y7
+// REDUCE_ZERO64 clears the float64 lanes, and the index AX.
+#define REDUCE_ZERO64 \
+	VEC_ZERO4(Y4, Y5, Y6, Y7) \
+	XORQ AX, AX
 
-#define REDUCE_DOT64 \
+// REDUCE_LOADREST loads the last CX elements of x, by the masks Y14 and Y15.
+#define REDUCE_LOADREST \
+	REDUCE_MASKS(short)            \
+	VMASKMOVPS (SI)(AX*4), Y14, Y0 \
+	VMASKMOVPS 32(SI)(AX*4), Y15, Y2
+
+// REDUCE_SUM, REDUCE_DOT64 and REDUCE_SQUARES are the operations of REDUCE_LOOP64 of a sum, a dot product and a sum
+// of squares, where Y12 is the mean.
+#define REDUCE_SUM \
+	REDUCE_LOAD64(SI, Y0, Y1, Y2, Y3) \
+	REDUCE_ADD64                      \
+	ADDQ $16, AX
+
+#define REDUCE_SUMREST \
+	REDUCE_LOADREST \
+	REDUCE_WIDENX   \
+	REDUCE_ADD64
+
+#define REDUCE_FMA64 \
 	VFMADD231PD Y8, Y0, Y4  \
 	VFMADD231PD Y9, Y1, Y5  \
 	VFMADD231PD Y10, Y2, Y6 \
 	VFMADD231PD Y11, Y3, Y7
 
-// REDUCE_ZERO64 clears the float64 lanes.
-#define REDUCE_ZERO64 \
-	VEC_ZERO4(Y4, Y5, Y6, Y7)
-
-// func sumAVX2(x []float32) float64
-//
-// SI x, AX index, CX elements left   Y4 to Y7 lanes   Y14, Y15 tail masks
-TEXT ·sumAVX2(SB), NOSPLIT, $0-32
-	MOVQ x_base+0(FP), SI
-	MOVQ x_len+8(FP), CX
-	REDUCE_ZERO64
-	XORQ AX, AX
-	SUBQ $16, CX
-	JLT  rest
-block:
-	REDUCE_LOAD64(SI, Y0, Y1, Y2, Y3)
-	REDUCE_ADD64
+#define REDUCE_DOT64 \
+	REDUCE_LOAD64(SI, Y0, Y1, Y2, Y3)   \
+	REDUCE_LOAD64(DX, Y8, Y9, Y10, Y11) \
+	REDUCE_FMA64                        \
 	ADDQ $16, AX
-	SUBQ $16, CX
-	JGE  block
-rest:
-	ADDQ $16, CX
-	JEQ  tree
-	REDUCE_MASKS(short)
-	VMASKMOVPS (SI)(AX*4), Y14, Y0
-	VMASKMOVPS 32(SI)(AX*4), Y15, Y2
-	REDUCE_WIDENX
-	REDUCE_ADD64
-tree:
-	REDUCE_TREE64
-	VMOVSD X4, ret+24(FP)
-	VZEROUPPER
-	RET
 
-// func dotAVX2(x, y []float32) float64
-//
-// SI x, DX y, AX index, CX elements left   Y4 to Y7 lanes   Y14, Y15 tail masks
-TEXT ·dotAVX2(SB), NOSPLIT, $0-56
-	MOVQ x_base+0(FP), SI
-	MOVQ x_len+8(FP), CX
-	MOVQ y_base+24(FP), DX
-	REDUCE_ZERO64
-	XORQ AX, AX
-	SUBQ $16, CX
-	JLT  rest
-block:
-	REDUCE_LOAD64(SI, Y0, Y1, Y2, Y3)
-	REDUCE_LOAD64(DX, Y8, Y9, Y10, Y11)
-	REDUCE_DOT64
-	ADDQ $16, AX
-	SUBQ $16, CX
-	JGE  block
-rest:
-	ADDQ $16, CX
-	JEQ  tree
-	REDUCE_MASKS(short)
-	VMASKMOVPS (SI)(AX*4), Y14, Y0
-	VMASKMOVPS 32(SI)(AX*4), Y15, Y2
-	VMASKMOVPS (DX)(AX*4), Y14, Y8
-	VMASKMOVPS 32(DX)(AX*4), Y15, Y10
-	REDUCE_WIDENX
-	REDUCE_WIDENY
-	REDUCE_DOT64
-tree:
-	REDUCE_TREE64
-	VMOVSD X4, ret+48(FP)
-	VZEROUPPER
-	RET
+#define REDUCE_DOT64REST \
+	REDUCE_LOADREST                   \
+	VMASKMOVPS (DX)(AX*4), Y14, Y8    \
+	VMASKMOVPS 32(DX)(AX*4), Y15, Y10 \
+	REDUCE_WIDENX                     \
+	REDUCE_WIDENY                     \
+	REDUCE_FMA64
 
-// REDUCE_SHIFT64 subtracts the mean, in Y12, from Y0 to Y3.
 #define REDUCE_SHIFT64 \
 	VSUBPD Y12, Y0, Y0 \
 	VSUBPD Y12, Y1, Y1 \
 	VSUBPD Y12, Y2, Y2 \
 	VSUBPD Y12, Y3, Y3
 
-// REDUCE_SQUARE64 squares Y0 to Y3.
 #define REDUCE_SQUARE64 \
 	VMULPD Y0, Y0, Y0 \
 	VMULPD Y1, Y1, Y1 \
 	VMULPD Y2, Y2, Y2 \
-	VMULPD Y3, Y3, Y3
+	VMULPD Y3, Y3, Y3 \
+	REDUCE_ADD64
 
-// REDUCE_MASKS64 widens the tail masks, Y14 and Y15, to those of the float64 lanes in Y8 to Y11.
-#define REDUCE_MASKS64 \
-	VEXTRACTF128 $1, Y14, X9  \
+#define REDUCE_SQUARES \
+	REDUCE_LOAD64(SI, Y0, Y1, Y2, Y3) \
+	REDUCE_SHIFT64                    \
+	REDUCE_SQUARE64                   \
+	ADDQ $16, AX
+
+#define REDUCE_SQUARESREST \
+	REDUCE_LOADREST           \
+	REDUCE_WIDENX             \
+	REDUCE_SHIFT64            \
+	VEXTRACTF128 $1, Y14, X9  \ // the masks of the float64 lanes: Y8 to Y11
 	VEXTRACTF128 $1, Y15, X11 \
 	VPMOVSXDQ X14, Y8         \
 	VPMOVSXDQ X9, Y9          \
 	VPMOVSXDQ X15, Y10        \
-	VPMOVSXDQ X11, Y11
+	VPMOVSXDQ X11, Y11        \
+	VANDPD Y8, Y0, Y0         \ // 0 beyond the end
+	VANDPD Y9, Y1, Y1         \
+	VANDPD Y10, Y2, Y2        \
+	VANDPD Y11, Y3, Y3        \
+	REDUCE_SQUARE64
+
+// func sumAVX2(x []float32) float64
+TEXT ·sumAVX2(SB), NOSPLIT, $0-32
+	MOVQ x_base+0(FP), SI
+	MOVQ x_len+8(FP), CX
+	REDUCE_LOOP64(REDUCE_SUM, REDUCE_SUMREST)
+	VMOVSD X4, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func dotAVX2(x, y []float32) float64
+TEXT ·dotAVX2(SB), NOSPLIT, $0-56
+	MOVQ x_base+0(FP), SI
+	MOVQ x_len+8(FP), CX
+	MOVQ y_base+24(FP), DX
+	REDUCE_LOOP64(REDUCE_DOT64, REDUCE_DOT64REST)
+	VMOVSD X4, ret+48(FP)
+	VZEROUPPER
+	RET
 
 // func squaresAVX2(x []float32, mean float64) float64
-//
-// SI x, AX index, CX elements left   Y4 to Y7 lanes, Y12 mean
-// Tail masks: Y14 and Y15, widened Y8 to Y11
 TEXT ·squaresAVX2(SB), NOSPLIT, $0-40
 	MOVQ x_base+0(FP), SI
 	MOVQ x_len+8(FP), CX
 	VBROADCASTSD mean+24(FP), Y12
-	REDUCE_ZERO64
-	XORQ AX, AX
-	SUBQ $16, CX
-	JLT  rest
-block:
-	REDUCE_LOAD64(SI, Y0, Y1, Y2, Y3)
-	REDUCE_SHIFT64
-	REDUCE_SQUARE64
-	REDUCE_ADD64
-	ADDQ $16, AX
-	SUBQ $16, CX
-	JGE  block
-rest:
-	ADDQ $16, CX
-	JEQ  tree
-	REDUCE_MASKS(short)
-	VMASKMOVPS (SI)(AX*4), Y14, Y0
-	VMASKMOVPS 32(SI)(AX*4), Y15, Y2
-	REDUCE_WIDENX
-	REDUCE_SHIFT64
-	REDUCE_MASKS64
-	VANDPD Y8, Y0, Y0 // 0 beyond the end
-	VANDPD Y9, Y1, Y1
-	VANDPD Y10, Y2, Y2
-	VANDPD Y11, Y3, Y3
-	REDUCE_SQUARE64
-	REDUCE_ADD64
-tree:
-	REDUCE_TREE64
+	REDUCE_LOOP64(REDUCE_SQUARES, REDUCE_SQUARESREST)
 	VMOVSD X4, ret+32(FP)
 	VZEROUPPER
 	RET
 
-// func addRowsAVX2(sum []float64, x []float32, xs int, at []int32)
-//
-// 16 columns at a time, then up to 8.
-//
-// DI sum, SI x, both at the first column of the block   R10 bytes from row to row   DX at, R12 its length
-// CX columns left   R8 current element of at, BX those left, AX its row
-// Columns: Y4 to Y7. Masks of the last up to 8 columns: Y15, widened Y12 and Y13
-TEXT ·addRowsAVX2(SB), NOSPLIT, $0-80
-	MOVQ sum_base+0(FP), DI
-	MOVQ sum_len+8(FP), CX
-	MOVQ x_base+24(FP), SI
-	MOVQ xs+48(FP), R10
-	MOVQ at_base+56(FP), DX
-	MOVQ at_len+64(FP), R12
-	SHLQ $2, R10
-	JMP  widetest
-wide:
-	VMOVUPD (DI), Y4
-	VMOVUPD 32(DI), Y5
-	VMOVUPD 64(DI), Y6
-	VMOVUPD 96(DI), Y7
-	MOVQ DX, R8
-	MOVQ R12, BX
-	JMP  widerowtest
-widerow:
-	MOVLQSX (R8), AX
-	IMULQ R10, AX
-	VCVTPS2PD (SI)(AX*1), Y0
-	VCVTPS2PD 16(SI)(AX*1), Y1
-	VCVTPS2PD 32(SI)(AX*1), Y2
-	VCVTPS2PD 48(SI)(AX*1), Y3
-	REDUCE_ADD64
-	ADDQ $4, R8
-widerowtest:
-	SUBQ $1, BX
-	JGE  widerow
-	VMOVUPD Y4, (DI)
-	VMOVUPD Y5, 32(DI)
-	VMOVUPD Y6, 64(DI)
-	VMOVUPD Y7, 96(DI)
-	ADDQ $128, DI
-	ADDQ $64, SI
-widetest:
-	SUBQ $16, CX
-	JGE  wide
-	ADDQ $16, CX
-	JMP  parttest
-part:
-	MOVQ $8, R9
-	CMPQ CX, R9
-	CMOVQLT CX, R9
-	SHLQ $2, R9
-	LEAQ ·tailMasks+32(SB), R8
-	SUBQ R9, R8
-	VMOVUPS (R8), Y15
-	VEXTRACTF128 $1, Y15, X13
-	VPMOVSXDQ X15, Y12
-	VPMOVSXDQ X13, Y13
-	VMASKMOVPD (DI), Y12, Y4
+// REDUCE_PARTLOAD loads up to eight columns for REDUCE_ADDROWS. Their masks: Y15, widened Y12 and Y13. Changes R8
+// and R9.
+#define REDUCE_PARTLOAD \
+	MOVQ $8, R9                \
+	CMPQ CX, R9                \
+	CMOVQLT CX, R9             \
+	SHLQ $2, R9                \
+	LEAQ ·tailMasks+32(SB), R8 \
+	SUBQ R9, R8                \
+	VMOVUPS (R8), Y15          \
+	VEXTRACTF128 $1, Y15, X13  \
+	VPMOVSXDQ X15, Y12         \
+	VPMOVSXDQ X13, Y13         \
+	VMASKMOVPD (DI), Y12, Y4   \
 	VMASKMOVPD 32(DI), Y13, Y5
-	MOVQ DX, R8
-	MOVQ R12, BX
-	JMP  rowtest
-row:
-	MOVLQSX (R8), AX
-	IMULQ R10, AX
-	VMASKMOVPS (SI)(AX*1), Y15, Y0
-	VEC_WIDENX
-	VADDPD Y2, Y4, Y4
-	VADDPD Y3, Y5, Y5
-	ADDQ $4, R8
-rowtest:
-	SUBQ $1, BX
-	JGE  row
-	VMASKMOVPD Y4, Y12, (DI)
+
+#define REDUCE_PARTSTORE \
+	VMASKMOVPD Y4, Y12, (DI) \
 	VMASKMOVPD Y5, Y13, 32(DI)
-	ADDQ $64, DI
-	ADDQ $32, SI
-	SUBQ $8, CX
-parttest:
-	CMPQ CX, $0
-	JGT  part
+
+#define REDUCE_PARTNEXT SUBQ $8, CX
+
+// func addRowsAVX2(sum []float64, x []float32, xs int, at []int32)
+TEXT ·addRowsAVX2(SB), NOSPLIT, $0-80
+	REDUCE_ADDROWS
 	VZEROUPPER
 	RET
 
@@ -852,171 +756,54 @@ TEXT ·logAVX2(SB), NOSPLIT, $0-48
 // ---------------------------------------------------------------------------------
 // Loops that measure the machine
 
-// MEASURE_FMA6 is six fused multiply-adds in six chains.
-#define MEASURE_FMA6(a, b, c, d, e, f) \
-	VFMADD231PS Y0, Y1, a \
-	VFMADD231PS Y0, Y1, b \
-	VFMADD231PS Y0, Y1, c \
-	VFMADD231PS Y0, Y1, d \
-	VFMADD231PS Y0, Y1, e \
-	VFMADD231PS Y0, Y1, f
-
 // func fmaPeakAVX2(rounds int)
-//
-// CX rounds left, Y0 and Y1 operands, Y4 to Y15 twelve chains.
 TEXT ·fmaPeakAVX2(SB), NOSPLIT, $0-8
-	MOVQ rounds+0(FP), CX
-	VEC_ZERO4(Y0, Y1, Y4, Y5)
-	VEC_ZERO4(Y6, Y7, Y8, Y9)
-	VEC_ZERO4(Y10, Y11, Y12, Y13)
-	VXORPS Y14, Y14, Y14
-	VXORPS Y15, Y15, Y15
-	TESTQ CX, CX
-	JLE  done
-loop:
-	MEASURE_FMA6(Y4, Y5, Y6, Y7, Y8, Y9)
-	MEASURE_FMA6(Y10, Y11, Y12, Y13, Y14, Y15)
-	MEASURE_FMA6(Y4, Y5, Y6, Y7, Y8, Y9)
-	MEASURE_FMA6(Y10, Y11, Y12, Y13, Y14, Y15)
-	DECQ CX
-	JNE  loop
-done:
+	MEASURE_FMA
 	VZEROUPPER
 	RET
 
-// MEASURE_STREAM makes R9 passes over R13 floats of x (at R10), y (R11) and dst (R12), or those of them
-// that exist: 64 floats at a time, then 8, then 1. v(off, y) handles 8 of them at an offset from SI
-// (x), DX (y) and DI (dst), in register y; v1 handles one. The addresses have no index register: with
-// one, many cores split the load from the operation that uses it.
-#define MEASURE_STREAM(v, v1, pass, block, blocktest, vector, vectortest, one, onetest, next) \
-	JMP   next       \
-pass: \
-	MOVQ  R10, SI    \
-	MOVQ  R11, DX    \
-	MOVQ  R12, DI    \
-	MOVQ  R13, CX    \
-	JMP   blocktest  \
-block: \
-	v(0, Y0)         \
-	v(32, Y1)        \
-	v(64, Y2)        \
-	v(96, Y3)        \
-	v(128, Y4)       \
-	v(160, Y5)       \
-	v(192, Y6)       \
-	v(224, Y7)       \
-	ADDQ  $256, SI   \
-	ADDQ  $256, DX   \
-	ADDQ  $256, DI   \
-blocktest: \
-	SUBQ  $64, CX    \
-	JGE   block      \
-	ADDQ  $64, CX    \
-	JMP   vectortest \
-vector: \
-	v(0, Y0)         \
-	ADDQ  $32, SI    \
-	ADDQ  $32, DX    \
-	ADDQ  $32, DI    \
-vectortest: \
-	SUBQ  $8, CX     \
-	JGE   vector     \
-	ADDQ  $8, CX     \
-	JMP   onetest    \
+// MEASURE_REST does v1 for each of the last CX elements.
+#define MEASURE_REST(v1, one, otest, next) \
+	JMP  otest   \
 one: \
-	v1               \
-	ADDQ  $4, SI     \
-	ADDQ  $4, DX     \
-	ADDQ  $4, DI     \
-onetest: \
-	SUBQ  $1, CX     \
-	JGE   one        \
-next: \
-	SUBQ  $1, R9     \
-	JGE   pass
+	v1           \
+	ADDQ $4, SI  \
+	ADDQ $4, DX  \
+	ADDQ $4, DI  \
+otest: \
+	SUBQ $1, CX  \
+	JGE  one
 
-#define MEASURE_LOAD(off, y) VMOVUPS off(SI), y
-#define MEASURE_LOAD1 VMOVSS (SI), X0
-#define MEASURE_READ(off, y) VPOR off(SI), y, y
+#define MEASURE_OR(x, y) VPOR x, y, y
+#define MEASURE_LOADREST VMOVSS (SI), X0
+#define MEASURE_READREST VMOVSS (SI), X8; VPOR Y8, Y0, Y0
+#define MEASURE_WRITEREST VMOVSS X8, (DI)
 
-#define MEASURE_READ1 \
-	VMOVSS (SI), X8 \
-	VPOR   Y8, Y0, Y0
-
-// func readAVX2(x []float32, rounds int) uint32
-//
-// Returns the bitwise or of all elements. All passes but the last only load, because the or would
-// need units that a loop of loads does not leave free.
-//
-// R10, SI x, R13 its length, CX elements left of the pass, R9 passes left, Y0 to Y7 values.
-TEXT ·readAVX2(SB), NOSPLIT, $0-36
-	MOVQ x_base+0(FP), R10
-	MOVQ x_len+8(FP), R13
-	MOVQ rounds+24(FP), R9
-	SUBQ $1, R9
-	MEASURE_STREAM(MEASURE_LOAD, MEASURE_LOAD1, pass1, block1, blocktest1, vector1, vectortest1, one1, onetest1, next1)
-	VEC_ZERO4(Y0, Y1, Y2, Y3)
-	VEC_ZERO4(Y4, Y5, Y6, Y7)
-	XORQ R9, R9
-	CMPQ rounds+24(FP), $0
-	SETGT R9
-	MEASURE_STREAM(MEASURE_READ, MEASURE_READ1, pass, block, blocktest, vector, vectortest, one, onetest, next)
-	VPOR Y1, Y0, Y0
-	VPOR Y3, Y2, Y2
-	VPOR Y5, Y4, Y4
-	VPOR Y7, Y6, Y6
-	VPOR Y2, Y0, Y0
-	VPOR Y6, Y4, Y4
-	VPOR Y4, Y0, Y0
-	VEXTRACTI128 $1, Y0, X1
-	VPOR X1, X0, X0
-	VPSRLDQ $8, X0, X1
-	VPOR X1, X0, X0
-	VPSRLDQ $4, X0, X1
-	VPOR X1, X0, X0
-	VMOVD X0, AX
-	VZEROUPPER
-	MOVL AX, ret+32(FP)
-	RET
-
-#define MEASURE_WRITE(off, y) VMOVUPS Y8, off(DI)
-#define MEASURE_WRITE1 VMOVSS X8, (DI)
-
-// func writeAVX2(dst []float32, a float32, rounds int)
-//
-// R12, DI dst, R13 its length, CX elements left of the pass, R9 passes left, Y8 a.
-TEXT ·writeAVX2(SB), NOSPLIT, $0-40
-	MOVQ dst_base+0(FP), R12
-	MOVQ dst_len+8(FP), R13
-	VBROADCASTSS a+24(FP), Y8
-	MOVQ rounds+32(FP), R9
-	MEASURE_STREAM(MEASURE_WRITE, MEASURE_WRITE1, pass, block, blocktest, vector, vectortest, one, onetest, next)
-	VZEROUPPER
-	RET
-
-#define MEASURE_TRIAD(off, y) \
-	VMOVUPS     off(SI), y     \
-	VFMADD231PS off(DX), Y8, y \
-	VMOVUPS     y, off(DI)
-
-#define MEASURE_TRIAD1 \
+#define MEASURE_TRIADREST \
 	VMOVSS      (SI), X0   \
 	VMOVSS      (DX), X1   \
 	VFMADD231SS X1, X8, X0 \
 	VMOVSS      X0, (DI)
 
-// func triadAVX2(a float32, dst, x, y []float32, rounds int)
+// func readAVX2(x []float32, rounds int) uint32
 //
-// R10, SI x   R11, DX y   R12, DI dst   R13 their length   CX elements left of the pass
-// R9 passes left   Y8 a   Y0 to Y7 values
+// Returns the bitwise or of all elements.
+TEXT ·readAVX2(SB), NOSPLIT, $0-36
+	MEASURE_READS
+	MEASURE_ORLANES
+	VZEROUPPER
+	MOVL AX, ret+32(FP)
+	RET
+
+// func writeAVX2(dst []float32, a float32, rounds int)
+TEXT ·writeAVX2(SB), NOSPLIT, $0-40
+	MEASURE_WRITES
+	VZEROUPPER
+	RET
+
+// func triadAVX2(a float32, dst, x, y []float32, rounds int)
 TEXT ·triadAVX2(SB), NOSPLIT, $0-88
-	VBROADCASTSS a+0(FP), Y8
-	MOVQ dst_base+8(FP), R12
-	MOVQ dst_len+16(FP), R13
-	MOVQ x_base+32(FP), R10
-	MOVQ y_base+56(FP), R11
-	MOVQ rounds+80(FP), R9
-	MEASURE_STREAM(MEASURE_TRIAD, MEASURE_TRIAD1, pass, block, blocktest, vector, vectortest, one, onetest, next)
+	MEASURE_TRIADS
 	VZEROUPPER
 	RET
 

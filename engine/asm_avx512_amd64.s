@@ -440,199 +440,117 @@ TEXT ·quadRowsAVX512(SB), NOSPLIT, $0-104
 	VZEROUPPER
 	RET
 
+// REDUCE_ZERO64 clears the float64 lanes.
+#define REDUCE_ZERO64 VEC_CLEAR(Z4); VEC_CLEAR(Z5)
+
+// REDUCE_LOAD64 loads sixteen float32 of the vector at p as float64.
+#define REDUCE_LOAD64(p, a, b) \
+	VCVTPS2PD (p), a   \
+	VCVTPS2PD 32(p), b
+
+// REDUCE_SUM, REDUCE_DOT64 and REDUCE_SQUARES are the operations of REDUCE_LOOP64 of a sum, a dot product and a sum
+// of squares, where Z6 is the mean. K1 is the mask of the rest, K2 that of its upper eight lanes.
+#define REDUCE_SUM \
+	REDUCE_LOAD64(SI, Z2, Z3) \
+	REDUCE_ADDWIDE64          \
+	ADDQ $64, SI
+
+#define REDUCE_SUMREST \
+	VEC_TAILMASK           \
+	VEC_MASKLOAD((SI), Z0) \
+	VEC_WIDENX             \
+	REDUCE_ADDWIDE64
+
+#define REDUCE_FMA64 \
+	VFMADD231PD Z6, Z2, Z4 \
+	VFMADD231PD Z7, Z3, Z5
+
+#define REDUCE_DOT64 \
+	REDUCE_LOAD64(SI, Z2, Z3) \
+	REDUCE_LOAD64(DX, Z6, Z7) \
+	REDUCE_FMA64              \
+	ADDQ $64, SI              \
+	ADDQ $64, DX
+
+#define REDUCE_DOT64REST \
+	VEC_TAILMASK           \
+	VEC_MASKLOAD((SI), Z0) \
+	VEC_MASKLOAD((DX), Z1) \
+	VEC_WIDENX             \
+	VEC_WIDENY             \
+	REDUCE_FMA64
+
+#define REDUCE_SQUARE64 \
+	VMULPD Z2, Z2, Z2 \
+	VMULPD Z3, Z3, Z3 \
+	REDUCE_ADDWIDE64
+
+#define REDUCE_SQUARES \
+	REDUCE_LOAD64(SI, Z2, Z3) \
+	VSUBPD Z6, Z2, Z2         \
+	VSUBPD Z6, Z3, Z3         \
+	REDUCE_SQUARE64           \
+	ADDQ $64, SI
+
+#define REDUCE_SQUARESREST \
+	VEC_TAILMASK            \
+	KSHIFTRW $8, K1, K2     \
+	VEC_MASKLOAD((SI), Z0)  \
+	VEC_WIDENX              \
+	VSUBPD.Z Z6, Z2, K1, Z2 \ // 0 beyond the end
+	VSUBPD.Z Z6, Z3, K2, Z3 \
+	REDUCE_SQUARE64
+
 // func sumAVX512(x []float32) float64
-//
-// SI x, CX elements left, Z4 and Z5 lanes, K1 tail mask
 TEXT ·sumAVX512(SB), NOSPLIT, $0-32
 	MOVQ x_base+0(FP), SI
 	MOVQ x_len+8(FP), CX
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	SUBQ $16, CX
-	JLT  rest
-block:
-	VCVTPS2PD (SI), Z2
-	VCVTPS2PD 32(SI), Z3
-	VADDPD Z2, Z4, Z4
-	VADDPD Z3, Z5, Z5
-	ADDQ $64, SI
-	SUBQ $16, CX
-	JGE  block
-rest:
-	ADDQ $16, CX
-	JEQ  tree
-	VEC_TAILMASK
-	VMOVUPS.Z (SI), K1, Z0
-	VEC_WIDENX
-	VADDPD Z2, Z4, Z4
-	VADDPD Z3, Z5, Z5
-tree:
-	REDUCE_TREE64
+	REDUCE_LOOP64(REDUCE_SUM, REDUCE_SUMREST)
 	VMOVSD X4, ret+24(FP)
 	VZEROUPPER
 	RET
 
 // func dotAVX512(x, y []float32) float64
-//
-// SI x, DX y, CX elements left, Z4 and Z5 lanes, K1 tail mask
 TEXT ·dotAVX512(SB), NOSPLIT, $0-56
 	MOVQ x_base+0(FP), SI
 	MOVQ x_len+8(FP), CX
 	MOVQ y_base+24(FP), DX
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	SUBQ $16, CX
-	JLT  rest
-block:
-	VCVTPS2PD (SI), Z2
-	VCVTPS2PD 32(SI), Z3
-	VCVTPS2PD (DX), Z6
-	VCVTPS2PD 32(DX), Z7
-	VFMADD231PD Z6, Z2, Z4
-	VFMADD231PD Z7, Z3, Z5
-	ADDQ $64, SI
-	ADDQ $64, DX
-	SUBQ $16, CX
-	JGE  block
-rest:
-	ADDQ $16, CX
-	JEQ  tree
-	VEC_TAILMASK
-	VMOVUPS.Z (SI), K1, Z0
-	VMOVUPS.Z (DX), K1, Z1
-	VEC_WIDENX
-	VEC_WIDENY
-	VFMADD231PD Z6, Z2, Z4
-	VFMADD231PD Z7, Z3, Z5
-tree:
-	REDUCE_TREE64
+	REDUCE_LOOP64(REDUCE_DOT64, REDUCE_DOT64REST)
 	VMOVSD X4, ret+48(FP)
 	VZEROUPPER
 	RET
 
 // func squaresAVX512(x []float32, mean float64) float64
-//
-// SI x, CX elements left, Z4 and Z5 lanes, Z6 mean, K1 and K2 tail masks of the lower and upper lanes
 TEXT ·squaresAVX512(SB), NOSPLIT, $0-40
 	MOVQ x_base+0(FP), SI
 	MOVQ x_len+8(FP), CX
 	VBROADCASTSD mean+24(FP), Z6
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	SUBQ $16, CX
-	JLT  rest
-block:
-	VCVTPS2PD (SI), Z2
-	VCVTPS2PD 32(SI), Z3
-	VSUBPD Z6, Z2, Z2
-	VSUBPD Z6, Z3, Z3
-	VMULPD Z2, Z2, Z2
-	VMULPD Z3, Z3, Z3
-	VADDPD Z2, Z4, Z4
-	VADDPD Z3, Z5, Z5
-	ADDQ $64, SI
-	SUBQ $16, CX
-	JGE  block
-rest:
-	ADDQ $16, CX
-	JEQ  tree
-	VEC_TAILMASK
-	KSHIFTRW $8, K1, K2
-	VMOVUPS.Z (SI), K1, Z0
-	VEC_WIDENX
-	VSUBPD.Z Z6, Z2, K1, Z2 // 0 beyond the end
-	VSUBPD.Z Z6, Z3, K2, Z3
-	VMULPD Z2, Z2, Z2
-	VMULPD Z3, Z3, Z3
-	VADDPD Z2, Z4, Z4
-	VADDPD Z3, Z5, Z5
-tree:
-	REDUCE_TREE64
+	REDUCE_LOOP64(REDUCE_SQUARES, REDUCE_SQUARESREST)
 	VMOVSD X4, ret+32(FP)
 	VZEROUPPER
 	RET
 
-// func addRowsAVX512(sum []float64, x []float32, xs int, at []int32)
-//
-// 32 columns at a time, then up to 16.
-//
-// DI sum, SI x, both at the first column of the block   R10 bytes from row to row   DX at, R12 its length
-// CX columns left, R11 the same while CX makes a mask   R8 current element of at, BX those left, AX its row
-// Columns: Z4 to Z7. K1 and K2 masks of the columns, of the last eight from K1's upper half
-TEXT ·addRowsAVX512(SB), NOSPLIT, $0-80
-	MOVQ sum_base+0(FP), DI
-	MOVQ sum_len+8(FP), CX
-	MOVQ x_base+24(FP), SI
-	MOVQ xs+48(FP), R10
-	MOVQ at_base+56(FP), DX
-	MOVQ at_len+64(FP), R12
-	SHLQ $2, R10
-	JMP  widetest
-wide:
-	VMOVUPD (DI), Z4
-	VMOVUPD 64(DI), Z5
-	VMOVUPD 128(DI), Z6
-	VMOVUPD 192(DI), Z7
-	MOVQ DX, R8
-	MOVQ R12, BX
-	JMP  widerowtest
-widerow:
-	MOVLQSX (R8), AX
-	IMULQ R10, AX
-	VCVTPS2PD (SI)(AX*1), Z0
-	VCVTPS2PD 32(SI)(AX*1), Z1
-	VCVTPS2PD 64(SI)(AX*1), Z2
-	VCVTPS2PD 96(SI)(AX*1), Z3
-	VADDPD Z0, Z4, Z4
-	VADDPD Z1, Z5, Z5
-	VADDPD Z2, Z6, Z6
-	VADDPD Z3, Z7, Z7
-	ADDQ $4, R8
-widerowtest:
-	SUBQ $1, BX
-	JGE  widerow
-	VMOVUPD Z4, (DI)
-	VMOVUPD Z5, 64(DI)
-	VMOVUPD Z6, 128(DI)
-	VMOVUPD Z7, 192(DI)
-	ADDQ $256, DI
-	ADDQ $128, SI
-widetest:
-	SUBQ $32, CX
-	JGE  wide
-	ADDQ $32, CX
-	JMP  parttest
-part:
-	MOVQ CX, R11
-	MOVQ $16, R8
-	CMPQ CX, R8
-	CMOVQGT R8, CX
-	VEC_TAILMASK
-	KSHIFTRW $8, K1, K2
-	VMOVUPD.Z (DI), K1, Z4
+// REDUCE_PARTLOAD loads up to 16 columns for REDUCE_ADDROWS. Their mask: K1, of the upper eight K2. Keeps CX in
+// R11. Changes R8.
+#define REDUCE_PARTLOAD \
+	MOVQ CX, R11           \
+	MOVQ $16, R8           \
+	CMPQ CX, R8            \
+	CMOVQGT R8, CX         \
+	VEC_TAILMASK           \
+	KSHIFTRW $8, K1, K2    \
+	VMOVUPD.Z (DI), K1, Z4 \
 	VMOVUPD.Z 64(DI), K2, Z5
-	MOVQ DX, R8
-	MOVQ R12, BX
-	JMP  rowtest
-row:
-	MOVLQSX (R8), AX
-	IMULQ R10, AX
-	VMOVUPS.Z (SI)(AX*1), K1, Z0
-	VEC_WIDENX
-	VADDPD Z2, Z4, Z4
-	VADDPD Z3, Z5, Z5
-	ADDQ $4, R8
-rowtest:
-	SUBQ $1, BX
-	JGE  row
-	VMOVUPD Z4, K1, (DI)
+
+#define REDUCE_PARTSTORE \
+	VMOVUPD Z4, K1, (DI) \
 	VMOVUPD Z5, K2, 64(DI)
-	ADDQ $128, DI
-	ADDQ $64, SI
-	LEAQ -16(R11), CX
-parttest:
-	CMPQ CX, $0
-	JGT  part
+
+#define REDUCE_PARTNEXT LEAQ -16(R11), CX
+
+// func addRowsAVX512(sum []float64, x []float32, xs int, at []int32)
+TEXT ·addRowsAVX512(SB), NOSPLIT, $0-80
+	REDUCE_ADDROWS
 	VZEROUPPER
 	RET
 
@@ -686,166 +604,49 @@ TEXT ·logAVX512(SB), NOSPLIT, $0-48
 // ---------------------------------------------------------------------------------
 // Loops that measure the machine
 
-// MEASURE_FMA6 is six fused multiply-adds in six chains.
-#define MEASURE_FMA6(a, b, c, d, e, f) \
-	VFMADD231PS Z0, Z1, a \
-	VFMADD231PS Z0, Z1, b \
-	VFMADD231PS Z0, Z1, c \
-	VFMADD231PS Z0, Z1, d \
-	VFMADD231PS Z0, Z1, e \
-	VFMADD231PS Z0, Z1, f
-
 // func fmaPeakAVX512(rounds int)
-//
-// CX rounds left, Z0 and Z1 operands, Z4 to Z15 twelve chains.
 TEXT ·fmaPeakAVX512(SB), NOSPLIT, $0-8
-	MOVQ rounds+0(FP), CX
-	VEC_ZERO4(Z0, Z1, Z4, Z5)
-	VEC_ZERO4(Z6, Z7, Z8, Z9)
-	VEC_ZERO4(Z10, Z11, Z12, Z13)
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	TESTQ CX, CX
-	JLE  done
-loop:
-	MEASURE_FMA6(Z4, Z5, Z6, Z7, Z8, Z9)
-	MEASURE_FMA6(Z10, Z11, Z12, Z13, Z14, Z15)
-	MEASURE_FMA6(Z4, Z5, Z6, Z7, Z8, Z9)
-	MEASURE_FMA6(Z10, Z11, Z12, Z13, Z14, Z15)
-	DECQ CX
-	JNE  loop
-done:
+	MEASURE_FMA
 	VZEROUPPER
 	RET
 
-// MEASURE_STREAM makes R9 passes over R13 floats of x (at R10), y (R11) and dst (R12), or those of them
-// that exist: 128 floats at a time, then 16, then the masked rest (mask in K1). v(off, z) handles 16 of
-// them at an offset from SI (x), DX (y) and DI (dst), in register z; vmask the rest. The addresses have
-// no index register: with one, many cores split the load from the operation that uses it.
-#define MEASURE_STREAM(v, vmask, pass, block, blocktest, vector, vectortest, next) \
-	JMP   next       \
-pass: \
-	MOVQ  R10, SI    \
-	MOVQ  R11, DX    \
-	MOVQ  R12, DI    \
-	MOVQ  R13, CX    \
-	JMP   blocktest  \
-block: \
-	v(0, Z0)         \
-	v(64, Z1)        \
-	v(128, Z2)       \
-	v(192, Z3)       \
-	v(256, Z4)       \
-	v(320, Z5)       \
-	v(384, Z6)       \
-	v(448, Z7)       \
-	ADDQ  $512, SI   \
-	ADDQ  $512, DX   \
-	ADDQ  $512, DI   \
-blocktest: \
-	SUBQ  $128, CX   \
-	JGE   block      \
-	ADDQ  $128, CX   \
-	JMP   vectortest \
-vector: \
-	v(0, Z0)         \
-	ADDQ  $64, SI    \
-	ADDQ  $64, DX    \
-	ADDQ  $64, DI    \
-vectortest: \
-	SUBQ  $16, CX    \
-	JGE   vector     \
-	ADDQ  $16, CX    \
-	JEQ   next       \
-	VEC_TAILMASK     \
-	vmask            \
-next: \
-	SUBQ  $1, R9     \
-	JGE   pass
+// MEASURE_REST does vmask for the last CX elements, with the mask in K1. The labels one and otest are of AVX2.
+#define MEASURE_REST(vmask, one, otest, next) \
+	JEQ  next    \
+	VEC_TAILMASK \
+	vmask
 
-#define MEASURE_LOAD(off, z) VMOVUPS off(SI), z
-#define MEASURE_LOADMASK VMOVUPS.Z (SI), K1, Z0
-#define MEASURE_READ(off, z) VPORD off(SI), z, z
+#define MEASURE_OR(x, y) VPORD x, y, y
+#define MEASURE_LOADREST VEC_MASKLOAD((SI), Z0)
+#define MEASURE_READREST VEC_MASKLOAD((SI), Z8); VPORD Z8, Z0, Z0
+#define MEASURE_WRITEREST VEC_MASKSTORE(Z8, (DI))
 
-#define MEASURE_READMASK \
-	VMOVUPS.Z (SI), K1, Z8 \
-	VPORD     Z8, Z0, Z0
+#define MEASURE_TRIADREST \
+	VEC_MASKLOAD((SI), Z0) \
+	VEC_MASKLOAD((DX), Z1) \
+	VFMADD231PS Z1, Z8, Z0 \
+	VEC_MASKSTORE(Z0, (DI))
 
 // func readAVX512(x []float32, rounds int) uint32
 //
-// Returns the bitwise or of all elements. All passes but the last only load, because the or would
-// need units that a loop of loads does not leave free.
-//
-// R10, SI x, R13 its length, CX elements left of the pass, R9 passes left, Z0 to Z7 values.
+// Returns the bitwise or of all elements.
 TEXT ·readAVX512(SB), NOSPLIT, $0-36
-	MOVQ x_base+0(FP), R10
-	MOVQ x_len+8(FP), R13
-	MOVQ rounds+24(FP), R9
-	SUBQ $1, R9
-	MEASURE_STREAM(MEASURE_LOAD, MEASURE_LOADMASK, pass1, block1, blocktest1, vector1, vectortest1, next1)
-	VEC_ZERO4(Z0, Z1, Z2, Z3)
-	VEC_ZERO4(Z4, Z5, Z6, Z7)
-	XORQ R9, R9
-	CMPQ rounds+24(FP), $0
-	SETGT R9
-	MEASURE_STREAM(MEASURE_READ, MEASURE_READMASK, pass, block, blocktest, vector, vectortest, next)
-	VPORD Z1, Z0, Z0
-	VPORD Z3, Z2, Z2
-	VPORD Z5, Z4, Z4
-	VPORD Z7, Z6, Z6
-	VPORD Z2, Z0, Z0
-	VPORD Z6, Z4, Z4
-	VPORD Z4, Z0, Z0
+	MEASURE_READS
 	VEXTRACTI64X4 $1, Z0, Y1
 	VPOR Y1, Y0, Y0
-	VEXTRACTI128 $1, Y0, X1
-	VPOR X1, X0, X0
-	VPSRLDQ $8, X0, X1
-	VPOR X1, X0, X0
-	VPSRLDQ $4, X0, X1
-	VPOR X1, X0, X0
-	VMOVD X0, AX
+	MEASURE_ORLANES
 	VZEROUPPER
 	MOVL AX, ret+32(FP)
 	RET
 
-#define MEASURE_WRITE(off, z) VMOVUPS Z8, off(DI)
-#define MEASURE_WRITEMASK VMOVUPS Z8, K1, (DI)
-
 // func writeAVX512(dst []float32, a float32, rounds int)
-//
-// R12, DI dst, R13 its length, CX elements left of the pass, R9 passes left, Z8 a.
 TEXT ·writeAVX512(SB), NOSPLIT, $0-40
-	MOVQ dst_base+0(FP), R12
-	MOVQ dst_len+8(FP), R13
-	VBROADCASTSS a+24(FP), Z8
-	MOVQ rounds+32(FP), R9
-	MEASURE_STREAM(MEASURE_WRITE, MEASURE_WRITEMASK, pass, block, blocktest, vector, vectortest, next)
+	MEASURE_WRITES
 	VZEROUPPER
 	RET
 
-#define MEASURE_TRIAD(off, z) \
-	VMOVUPS     off(SI), z     \
-	VFMADD231PS off(DX), Z8, z \
-	VMOVUPS     z, off(DI)
-
-#define MEASURE_TRIADMASK \
-	VMOVUPS.Z   (SI), K1, Z0 \
-	VMOVUPS.Z   (DX), K1, Z1 \
-	VFMADD231PS Z1, Z8, Z0   \
-	VMOVUPS     Z0, K1, (DI)
-
 // func triadAVX512(a float32, dst, x, y []float32, rounds int)
-//
-// R10, SI x   R11, DX y   R12, DI dst   R13 their length   CX elements left of the pass
-// R9 passes left   Z8 a   Z0 to Z7 values
 TEXT ·triadAVX512(SB), NOSPLIT, $0-88
-	VBROADCASTSS a+0(FP), Z8
-	MOVQ dst_base+8(FP), R12
-	MOVQ dst_len+16(FP), R13
-	MOVQ x_base+32(FP), R10
-	MOVQ y_base+56(FP), R11
-	MOVQ rounds+80(FP), R9
-	MEASURE_STREAM(MEASURE_TRIAD, MEASURE_TRIADMASK, pass, block, blocktest, vector, vectortest, next)
+	MEASURE_TRIADS
 	VZEROUPPER
 	RET

@@ -2,7 +2,8 @@
 // A macro that contains a loop takes the names of its labels as its last parameters (the assembler has
 // no local labels); they carry no other meaning.
 
-// The registers, as vector_amd64.h calls those of both tiers.
+// The registers, of VEC_BYTES bytes, as vector_amd64.h calls those of both tiers.
+#define VEC_BYTES 32
 #define V0 Y0
 #define V1 Y1
 #define V2 Y2
@@ -18,6 +19,7 @@
 #define V12 Y12
 #define V13 Y13
 #define V14 Y14
+#define V15 Y15
 
 // VEC_MOVE loads or stores a vector, VEC_MASKLOAD and VEC_MASKSTORE the lanes of it that are set in Y15.
 #define VEC_MOVE(from, to) VMOVUPS from, to

@@ -3,7 +3,8 @@
 // A macro that contains a loop takes the names of its labels as its last parameters (the assembler has
 // no local labels); they carry no other meaning.
 
-// The registers, as vector_amd64.h calls those of both tiers.
+// The registers, of VEC_BYTES bytes, as vector_amd64.h calls those of both tiers.
+#define VEC_BYTES 64
 #define V0 Z0
 #define V1 Z1
 #define V2 Z2
@@ -19,6 +20,7 @@
 #define V12 Z12
 #define V13 Z13
 #define V14 Z14
+#define V15 Z15
 
 // VEC_MOVE loads or stores a vector, VEC_MASKLOAD and VEC_MASKSTORE the lanes of it that are set in K1: they read and
 // write nothing outside.
