@@ -1,5 +1,6 @@
 //go:build amd64 && !purego && !noasm
 
+#include "ascent_amd64.h"
 #include "gemm_avx2_amd64.h"
 #include "gemm_panel_amd64.h"
 #include "go_asm.h"
@@ -200,15 +201,7 @@ other: \
 
 // func quadSmallDAVX2(args *quadSmallDArgs)
 //
-// G = (x - mu) P and q = (x - mu) . G for small d, all components.
-// For component c of comps, with P_c packed:
-//
-//	g[c*gc+i*gs+j] = chain over p of fma(x[i*xs+p]-mu[c*d+p], P_c[p, j], ...)
-//	q[c*qc+i] = the dot product of x[i]-mu_c and that row of g
-//
-// d is a multiple of 16. p has one P for each component, or one for all. tiles tiles of rows rows
-// each (1 to 6), the first tall of them with one row more. work is scratch for 18 rows of d+16
-// floats. If step is not 0, next[c*gc:] is prefetched, step bytes at a time, beside component c.
+// d is a multiple of 16, a tile has 1 to 6 rows, and work is scratch for 18 rows of d+16 floats.
 //
 // Tile: up to 6 x 16, registers as in gemm_avx2_amd64.h with D_i as A (R10 bytes from row to row).
 // SI is the first column of the panel in bytes, R13 the rows of a tile of four rows or fewer.
@@ -473,30 +466,15 @@ done:
 // ---------------------------------------------------------------------------------
 // Vector-Jacobian products
 
-// VJP_TILE makes 8 columns of a row of -N_i: Y6 is -r, Y7 t, SI x, R8 u, DI the result.
-#define VJP_TILE(off, mu, x, u) \
-	VMOVUPS off(SI), x     \
-	VSUBPS  mu, x, x       \
-	VMULPS  off(R8), Y6, u \
-	VFNMADD231PS x, Y7, u  \
-	VMOVUPS u, off(DI)
-
 // func vjpSmallDAVX2(args *vjpSmallDArgs)
 //
-// v = -N P for small d.
-// With N = r u + t (x - mu), and N = 0 where r[i] == 0 (so that -N there is +0):
-//
-//	w[i, p] = fma(-t[i], x[i*xs+p]-mu[p], -(r[i]*u[i*us+p]))
-//	v[i, j] = chain over p of fma(w[i, p], P[p, j], ...)
-//
-// from +0, or from the old v if acc is set. P is packed, mu has a multiple of 16 elements; tiles as
-// in quadSmallDAVX2. work is scratch for w of one tile. The frame is a copy of the arguments, of which
-// v, r, u, t, x, tiles and tall are advanced in place from tile to tile.
+// mu has a multiple of 16 elements; tiles as in quadSmallDAVX2. The frame is a copy of the arguments, of which v,
+// r, u, t, x, tiles and tall are advanced in place from tile to tile.
 //
 // Tile: up to 6 x 16, registers as in gemm_avx2_amd64.h with w as A (R10 bytes from row to row).
 // SI is the first column of the panel in bytes, R13 the rows of the tile, AX bytes from row to row of
-// v, DI the current row of v. While w is made: SI x, R8 u, DI w, BX r, DX t, R9 and R11 bytes from
-// row to row of x and u, R12 the first column in bytes, Y3 the sign bits, Y2 zero.
+// v, DI the current row of v. While w is made, as in VJP_FIRSTROW, and R9 and R11 bytes from row to row of
+// x and u, Y3 the sign bits, Y2 zero.
 TEXT ·vjpSmallDAVX2(SB), NOSPLIT, $280-8
 	MOVQ args+0(FP), CX
 	VJP_COPYARGUMENTS
@@ -506,8 +484,7 @@ TEXT ·vjpSmallDAVX2(SB), NOSPLIT, $280-8
 tile:
 	GEMM_TILEROWS(VJP_ARG_ROWS, VJP_ARG_TALL, R13, even)
 	// -N_i of the tile, 16 columns at a time.
-	VPCMPEQD Y3, Y3, Y3
-	VPSLLD $31, Y3, Y3       // sign bits
+	VEC_SIGNBITS(Y3)
 	VXORPS Y2, Y2, Y2
 	XORQ R12, R12            // the first column, in bytes
 	MOVQ VJP_ARG_XS, R9
@@ -518,15 +495,7 @@ deltas:
 	MOVQ VJP_ARG_MU, DX
 	VMOVUPS (DX)(R12*1), Y4
 	VMOVUPS 32(DX)(R12*1), Y5
-	MOVQ VJP_ARG_X, SI
-	ADDQ R12, SI
-	MOVQ VJP_ARG_U, R8
-	ADDQ R12, R8
-	MOVQ VJP_ARG_WORK, DI
-	ADDQ R12, DI
-	MOVQ VJP_ARG_R, BX
-	MOVQ VJP_ARG_T, DX
-	MOVQ R13, CX
+	VJP_FIRSTROW
 delta:
 	MOVL (BX), AX
 	ADDL AX, AX              // drops the sign: only +0 and -0 give zero
@@ -534,8 +503,8 @@ delta:
 	VBROADCASTSS (BX), Y6
 	VXORPS Y3, Y6, Y6
 	VBROADCASTSS (DX), Y7
-	VJP_TILE(0, Y4, Y0, Y8)
-	VJP_TILE(32, Y5, Y1, Y9)
+	VJP_TILE(0, Y4, Y6, Y7, Y0, Y8)
+	VJP_TILE(32, Y5, Y6, Y7, Y1, Y9)
 	JMP  nextrow
 zero:
 	VMOVUPS Y2, (DI)
@@ -637,77 +606,20 @@ store3:
 	JLT  densePanel
 	GEMM_STORELATE(R12, AX, R13, end)
 end:
-	LEAQ (R13*4), CX
-	MOVQ VJP_ARG_VS, AX
-	IMULQ CX, AX
-	ADDQ AX, VJP_ARG_V
-	MOVQ VJP_ARG_US, AX
-	IMULQ CX, AX
-	ADDQ AX, VJP_ARG_U
-	MOVQ VJP_ARG_XS, AX
-	IMULQ CX, AX
-	ADDQ AX, VJP_ARG_X
-	SUBQ $1, VJP_ARG_TILES
-	JNE  tile
+	VJP_NEXTTILE(tile)
 	VZEROUPPER
 	RET
 
-// fma(-w, y, -(r*x)): Y14 holds -r, Y13 holds w = h*t.
-#define VJP_OP \
-	VMULPS       Y14, Y0, Y0 \
-	VFNMADD231PS Y1, Y13, Y0
-
-#define VJP_NOLOAD(load, off)
-#define VJP_NOOP
-#define VJP_STOREZERO(store, off) store(Y11, off(DI)(AX*4))
-
 // func gradRowsAVX2(args *gradRowsArgs)
-//
-// DI, SI, DX   current row of dst, x, y     R10, R11, R12  bytes from row to row
-// BX, R13      r and t of the row           R15 rows left, CX elements left of the row
-// Y10 h, Y11 zero, Y12 sign bits, Y13 h*t, Y14 -r
 TEXT ·gradRowsAVX2(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	MOVQ gradRowsArgs_dst(AX), DI
 	MOVQ gradRowsArgs_ds(AX), R10
 	MOVQ gradRowsArgs_r(AX), BX
-	MOVQ gradRowsArgs_x(AX), SI
-	MOVQ gradRowsArgs_xs(AX), R11
-	MOVQ gradRowsArgs_t(AX), R13
-	VBROADCASTSS gradRowsArgs_h(AX), Y10
-	MOVQ gradRowsArgs_y(AX), DX
-	MOVQ gradRowsArgs_ys(AX), R12
-	SHLQ $2, R10
-	SHLQ $2, R11
-	SHLQ $2, R12
-	VXORPS Y11, Y11, Y11
-	VPCMPEQD Y12, Y12, Y12
-	VPSLLD $31, Y12, Y12     // sign bits
+	VJP_GRADARGS
+	VEC_SIGNBITS(Y12)
 	MOVQ gradRowsArgs_r+8(AX), R15
-	JMP  rowtest
-row:
-	MOVQ args+0(FP), CX
-	MOVQ gradRowsArgs_n(CX), CX
-	MOVL (BX), AX
-	ADDL AX, AX
-	JEQ  zero
-	VBROADCASTSS (BX), Y14
-	VXORPS Y12, Y14, Y14
-	VBROADCASTSS (R13), Y13
-	VMULPS Y10, Y13, Y13
-	ELEM_LOOP(VEC_LOADXY, VJP_OP, VEC_STORE)
-	JMP  next
-zero:
-	VEC_LOOP(VJP_NOLOAD, VJP_NOOP, VJP_STOREZERO, z16, z8, ztail, zend)
-next:
-	ADDQ $4, BX
-	ADDQ $4, R13
-	ADDQ R10, DI
-	ADDQ R11, SI
-	ADDQ R12, DX
-rowtest:
-	SUBQ $1, R15
-	JGE  row
+	VJP_GRADROWS
 	VZEROUPPER
 	RET
 
@@ -736,22 +648,12 @@ rowtest:
 	VMOVUPS      Y0, off(R8)     \
 	VMOVUPS      Y4, off(DI)
 
-#define VJP_NEXTROW \
-	ADDQ $4, BX  \
-	ADDQ $4, R13 \
-	ADDQ R10, DI \
-	ADDQ R10, R8 \
-	ADDQ R11, SI \
-	ADDQ R12, DX
-
 // func gradDeltasAVX2(args *gradDeltasArgs)
 //
 // Columns are done 32 at a time, then 8 with a mask; within them the rows one after the other, so
 // that the sums stay in registers.
 //
-// DI, R8, SI, DX  current row of w, d, u, x    R10 bytes from row to row of w and d, R11 u, R12 x
-// BX, R13         r and t of the row           R9 rows left
-// CX mu           R15 the first column, in bytes; left: columns left
+// Registers as in VJP_COLUMN. CX mu   left-8(SP) columns left
 // Y8 to Y11 sums sr, Y12 to Y15 sums st (narrow: Y8, Y12, mask in Y15, mu in Y3)
 TEXT ·gradDeltasAVX2(SB), NOSPLIT, $8-8
 	MOVQ args+0(FP), AX
@@ -769,34 +671,14 @@ TEXT ·gradDeltasAVX2(SB), NOSPLIT, $8-8
 columns:
 	CMPQ left-8(SP), $0
 	JLE  done
-	// w, d, u and x from column R15 (bytes) on; r, t; rows.
-	MOVQ args+0(FP), AX
-	MOVQ gradDeltasArgs_w(AX), DI
-	MOVQ gradDeltasArgs_d(AX), R8
-	MOVQ gradDeltasArgs_u(AX), SI
-	MOVQ gradDeltasArgs_x(AX), DX
-	MOVQ gradDeltasArgs_r(AX), BX
-	MOVQ gradDeltasArgs_t(AX), R13
-	MOVQ gradDeltasArgs_r+8(AX), R9
-	ADDQ R15, DI
-	ADDQ R15, R8
-	ADDQ R15, SI
-	ADDQ R15, DX
+	VJP_COLUMN
 	MOVQ gradDeltasArgs_mu(AX), CX
 	ADDQ R15, CX
 	CMPQ left-8(SP), $32
 	JLT  narrow
-	MOVQ gradDeltasArgs_sr(AX), AX
-	VMOVUPS (AX)(R15*1), Y8
-	VMOVUPS 32(AX)(R15*1), Y9
-	VMOVUPS 64(AX)(R15*1), Y10
-	VMOVUPS 96(AX)(R15*1), Y11
+	VJP_LOADSUMS(gradDeltasArgs_sr, Y8, Y9, Y10, Y11)
 	MOVQ args+0(FP), AX
-	MOVQ gradDeltasArgs_st(AX), AX
-	VMOVUPS (AX)(R15*1), Y12
-	VMOVUPS 32(AX)(R15*1), Y13
-	VMOVUPS 64(AX)(R15*1), Y14
-	VMOVUPS 96(AX)(R15*1), Y15
+	VJP_LOADSUMS(gradDeltasArgs_st, Y12, Y13, Y14, Y15)
 	JMP  widetest
 widerow:
 	MOVL (BX), AX
@@ -818,18 +700,8 @@ widenext:
 widetest:
 	SUBQ $1, R9
 	JGE  widerow
-	MOVQ args+0(FP), AX
-	MOVQ gradDeltasArgs_sr(AX), AX
-	VMOVUPS Y8, (AX)(R15*1)
-	VMOVUPS Y9, 32(AX)(R15*1)
-	VMOVUPS Y10, 64(AX)(R15*1)
-	VMOVUPS Y11, 96(AX)(R15*1)
-	MOVQ args+0(FP), AX
-	MOVQ gradDeltasArgs_st(AX), AX
-	VMOVUPS Y12, (AX)(R15*1)
-	VMOVUPS Y13, 32(AX)(R15*1)
-	VMOVUPS Y14, 64(AX)(R15*1)
-	VMOVUPS Y15, 96(AX)(R15*1)
+	VJP_STORESUMS(gradDeltasArgs_sr, Y8, Y9, Y10, Y11)
+	VJP_STORESUMS(gradDeltasArgs_st, Y12, Y13, Y14, Y15)
 	ADDQ $128, R15
 	SUBQ $32, left-8(SP)
 	JMP  columns
@@ -892,69 +764,23 @@ done:
 // ---------------------------------------------------------------------------------
 // Mixture
 
-#define MIX_LOAD(p, y) VMOVUPS (p), y
-#define MIX_STORE(y, p) VMOVUPS y, (p)
-#define MIX_MASKLOAD(p, y) VMASKMOVPS (p), Y15, y
-#define MIX_MASKSTORE(y, p) VMASKMOVPS y, Y15, (p)
+#define MIX_CONSTANT(c, v) VMOVUPS c, v
 
-// MIX_FORWARD computes the responsibilities of eight rows: q at SI, c at DX, phi at DI, R12
-// components R10 bytes apart. Y6 largest l, Y8 sum, Y10 1/2, Y11 the cut below which r is 0.
-#define MIX_FORWARD(load, store, first, firsttest, second, secondtest, third, thirdtest) \
-	VMOVUPS ·logConst+512(SB), Y6 \
-	MOVQ    SI, R8                \
-	MOVQ    DX, R9                \
-	MOVQ    R12, BX               \
-	JMP     firsttest             \
-first: \
-	load(R8, Y0)                  \
-	VBROADCASTSS (R9), Y1         \
-	VFNMADD231PS Y0, Y10, Y1      \ // l = c - q/2
-	store(Y1, R8)                 \
-	VMAXPS  Y6, Y1, Y6            \ // l > m ? l : m
-	ADDQ    R10, R8               \
-	ADDQ    $4, R9                \
-firsttest: \
-	SUBQ    $1, BX                \
-	JGE     first                 \
-	VXORPS  Y8, Y8, Y8            \
-	MOVQ    SI, R8                \
-	MOVQ    R12, BX               \
-	JMP     secondtest            \
-second: \
-	load(R8, Y0)                  \
-	VSUBPS  Y6, Y0, Y0            \
-	VCMPPS  $0x11, Y11, Y0, Y7    \ // below the cut
-	EXP_EVAL                      \
-	VANDNPS Y0, Y7, Y0            \
-	store(Y0, R8)                 \
-	VADDPS  Y0, Y8, Y8            \
-	ADDQ    R10, R8               \
-secondtest: \
-	SUBQ    $1, BX                \
-	JGE     second                \
-	VMOVAPS Y8, Y0                \
-	VXORPS  Y4, Y4, Y4            \
-	LOG_EVAL                      \
-	VCMPPS  $0x03, Y8, Y8, Y1     \ // NaN stays NaN
-	VBLENDVPS Y1, Y8, Y0, Y0      \
-	VADDPS  Y6, Y0, Y0            \
-	store(Y0, DI)                 \
-	MOVQ    SI, R8                \
-	MOVQ    R12, BX               \
-	JMP     thirdtest             \
-third: \
-	load(R8, Y0)                  \
-	VDIVPS  Y8, Y0, Y0            \
-	store(Y0, R8)                 \
-	ADDQ    R10, R8               \
-thirdtest: \
-	SUBQ    $1, BX                \
-	JGE     third
+// MIX_EXP sets l, in Y0, to e^l, or to 0 below the cut Y11.
+#define MIX_EXP \
+	VCMPPS  $0x11, Y11, Y0, Y7 \
+	EXP_EVAL                   \
+	VANDNPS Y0, Y7, Y0
+
+// MIX_KEEPNAN sets Y0 to the sum Y8 where that is NaN.
+#define MIX_KEEPNAN \
+	VCMPPS    $0x03, Y8, Y8, Y1 \
+	VBLENDVPS Y1, Y8, Y0, Y0
 
 // func mixtureAVX2(q []float32, ld int, c, phi []float32)
 //
-// SI q of eight rows, R10 bytes from component to component, R12 components   DX c   DI phi
-// CX rows left   R8, R9, BX: walk over the components   Y15 mask of the last rows
+// Eight rows at a time, then the masked rest (Y15). Registers as in MIX_FORWARD. CX rows left   Y10 1/2
+// Y11 the cut below which r is 0
 TEXT ·mixtureAVX2(SB), NOSPLIT, $0-80
 	MOVQ q_base+0(FP), SI
 	MOVQ ld+24(FP), R10
@@ -968,65 +794,35 @@ TEXT ·mixtureAVX2(SB), NOSPLIT, $0-80
 group:
 	SUBQ $8, CX
 	JLT  rest
-	MIX_FORWARD(MIX_LOAD, MIX_STORE, f1, f1t, f2, f2t, f3, f3t)
+	MIX_FORWARD(VEC_MOVE, VEC_MOVE, Y10, f1, f1t, f2, f2t, f3, f3t)
 	ADDQ $32, SI
 	ADDQ $32, DI
 	JMP  group
 rest:
 	ADDQ $8, CX
 	JEQ  done
-	LEAQ ·tailMasks+32(SB), R8
-	SHLQ $2, CX
-	SUBQ CX, R8
-	VMOVUPS (R8), Y15
-	MIX_FORWARD(MIX_MASKLOAD, MIX_MASKSTORE, m1, m1t, m2, m2t, m3, m3t)
+	VEC_TAILMASK
+	MIX_FORWARD(VEC_MASKLOAD, VEC_MASKSTORE, Y10, m1, m1t, m2, m2t, m3, m3t)
 done:
 	VZEROUPPER
 	RET
 
-// MIX_BACKWARD is the VJP of the responsibilities of eight rows: r at SI, s at DX, their sum at DI,
-// R12 components R10 bytes apart. Y5 zero, Y6 sum.
-#define MIX_BACKWARD(load, store, first, firsttest, second, secondtest) \
-	VXORPS  Y6, Y6, Y6        \
-	MOVQ    SI, R8            \
-	MOVQ    DX, R9            \
-	MOVQ    R12, BX           \
-	JMP     firsttest         \
-first: \
-	load(R8, Y0)              \
-	load(R9, Y1)              \
-	VCMPPS  $0x00, Y5, Y0, Y2 \ // r == 0
-	VMOVAPS Y6, Y3            \
-	VFMADD231PS Y0, Y1, Y3    \
-	VBLENDVPS Y2, Y6, Y3, Y6  \
-	ADDQ    R10, R8           \
-	ADDQ    R10, R9           \
-firsttest: \
-	SUBQ    $1, BX            \
-	JGE     first             \
-	store(Y6, DI)             \
-	MOVQ    SI, R8            \
-	MOVQ    DX, R9            \
-	MOVQ    R12, BX           \
-	JMP     secondtest        \
-second: \
-	load(R8, Y0)              \
-	load(R9, Y1)              \
+// MIX_ADD adds r s, of Y0 and Y1, to the sum Y6, MIX_CENTRE sets Y0 to r (s - sum): nothing and 0 where r is 0.
+#define MIX_ADD \
+	VCMPPS      $0x00, Y5, Y0, Y2 \ // r == 0
+	VMOVAPS     Y6, Y3            \
+	VFMADD231PS Y0, Y1, Y3        \
+	VBLENDVPS   Y2, Y6, Y3, Y6
+
+#define MIX_CENTRE \
 	VCMPPS  $0x00, Y5, Y0, Y2 \
 	VSUBPS  Y6, Y1, Y1        \
 	VMULPS  Y1, Y0, Y0        \
-	VANDNPS Y0, Y2, Y0        \
-	store(Y0, R9)             \
-	ADDQ    R10, R8           \
-	ADDQ    R10, R9           \
-secondtest: \
-	SUBQ    $1, BX            \
-	JGE     second
+	VANDNPS Y0, Y2, Y0
 
 // func responsibilityBackwardAVX2(r, s []float32, ld int, sum []float32, k int)
 //
-// SI r of eight rows, DX s, R10 bytes from component to component, R12 components   DI sum
-// CX rows left   R8, R9, BX: walk over the components   Y15 mask of the last rows
+// Eight rows at a time, then the masked rest (Y15). Registers as in MIX_BACKWARD. CX rows left
 TEXT ·responsibilityBackwardAVX2(SB), NOSPLIT, $0-88
 	MOVQ r_base+0(FP), SI
 	MOVQ s_base+24(FP), DX
@@ -1039,7 +835,7 @@ TEXT ·responsibilityBackwardAVX2(SB), NOSPLIT, $0-88
 group:
 	SUBQ $8, CX
 	JLT  rest
-	MIX_BACKWARD(MIX_LOAD, MIX_STORE, f1, f1t, f2, f2t)
+	MIX_BACKWARD(VEC_MOVE, VEC_MOVE, f1, f1t, f2, f2t)
 	ADDQ $32, SI
 	ADDQ $32, DX
 	ADDQ $32, DI
@@ -1047,11 +843,8 @@ group:
 rest:
 	ADDQ $8, CX
 	JEQ  done
-	LEAQ ·tailMasks+32(SB), R8
-	SHLQ $2, CX
-	SUBQ CX, R8
-	VMOVUPS (R8), Y15
-	MIX_BACKWARD(MIX_MASKLOAD, MIX_MASKSTORE, m1, m1t, m2, m2t)
+	VEC_TAILMASK
+	MIX_BACKWARD(VEC_MASKLOAD, VEC_MASKSTORE, m1, m1t, m2, m2t)
 done:
 	VZEROUPPER
 	RET
@@ -1059,59 +852,34 @@ done:
 // ---------------------------------------------------------------------------------
 // Gradient step
 
-// GRAD_SKIPZERO broadcasts r, at R8, into Y0, or jumps to skip if it is +0 or -0.
-#define GRAD_SKIPZERO(skip) \
-	MOVL (R8), AX \
-	ADDL AX, AX   \ // drops the sign: only +0 and -0 give zero
-	JEQ  skip     \
-	VBROADCASTSS (R8), Y0
-
-// GRAD_64 makes 64 columns of the gradient in Y4 to Y11, from G at DX and r at SI: R12 components,
-// R11 bytes apart in G and R10 in r. Changes AX, BX, R8, R9 and Y0.
-#define GRAD_64(component, skip, test) \
-	VEC_ZERO4(Y4, Y5, Y6, Y7) \
-	VEC_ZERO4(Y8, Y9, Y10, Y11) \
-	MOVQ SI, R8                   \
-	MOVQ DX, R9                   \
-	MOVQ R12, BX                  \
-	JMP  test                     \
-component: \
-	GRAD_SKIPZERO(skip)           \
-	VFNMADD231PS (R9), Y0, Y4     \ // gradient -= r[i] * G[i]
+// GRAD_ADD64 and GRAD_ADD8 are the add of 64 columns, in Y4 to Y11, and of 8.
+#define GRAD_ADD64 \
+	VFNMADD231PS (R9), Y0, Y4     \
 	VFNMADD231PS 32(R9), Y0, Y5   \
 	VFNMADD231PS 64(R9), Y0, Y6   \
 	VFNMADD231PS 96(R9), Y0, Y7   \
 	VFNMADD231PS 128(R9), Y0, Y8  \
 	VFNMADD231PS 160(R9), Y0, Y9  \
 	VFNMADD231PS 192(R9), Y0, Y10 \
-	VFNMADD231PS 224(R9), Y0, Y11 \
-skip: \
-	ADDQ R10, R8                  \
-	ADDQ R11, R9                  \
-test: \
-	SUBQ $1, BX                   \
-	JGE  component
+	VFNMADD231PS 224(R9), Y0, Y11
+
+#define GRAD_ADD8 VFNMADD231PS (R9), Y0, Y4
+
+// GRAD_64 makes 64 columns of the gradient, in Y4 to Y11.
+#define GRAD_64 \
+	VEC_ZERO4(Y4, Y5, Y6, Y7)   \
+	VEC_ZERO4(Y8, Y9, Y10, Y11) \
+	GRAD_WALK(GRAD_ADD64, component, skip, test)
 
 // func gradientAVX2(dst, r []float32, rs int, g []float32, gs, k int)
 //
-// Columns are done 64 at a time, then 8, then the masked rest.
-//
-// DI dst   SI r, R10 bytes from component to component   DX G of these columns, R11 likewise
-// R12 components   CX columns left   R8, R9, BX: walk over the components   Y15 tail mask
+// Columns are done 64 at a time, then 8, then the masked rest (Y15). Registers as in GRAD_ARGS and GRAD_WALK.
 TEXT ·gradientAVX2(SB), NOSPLIT, $0-96
-	MOVQ dst_base+0(FP), DI
-	MOVQ r_base+24(FP), SI
-	MOVQ rs+48(FP), R10
-	MOVQ g_base+56(FP), DX
-	MOVQ gs+80(FP), R11
-	MOVQ k+88(FP), R12
-	MOVQ dst_len+8(FP), CX
-	SHLQ $2, R10
-	SHLQ $2, R11
+	GRAD_ARGS
 wide:
 	SUBQ $64, CX
 	JLT  narrow
-	GRAD_64(wideloop, wideskip, widetest)
+	GRAD_64
 	VMOVUPS Y4, (DI)
 	VMOVUPS Y5, 32(DI)
 	VMOVUPS Y6, 64(DI)
@@ -1129,19 +897,7 @@ eight:
 	SUBQ $8, CX
 	JLT  rest
 	VXORPS Y4, Y4, Y4
-	MOVQ SI, R8
-	MOVQ DX, R9
-	MOVQ R12, BX
-	JMP  eighttest
-eightloop:
-	GRAD_SKIPZERO(eightskip)
-	VFNMADD231PS (R9), Y0, Y4
-eightskip:
-	ADDQ R10, R8
-	ADDQ R11, R9
-eighttest:
-	SUBQ $1, BX
-	JGE  eightloop
+	GRAD_WALK(GRAD_ADD8, component8, skip8, test8)
 	VMOVUPS Y4, (DI)
 	ADDQ $32, DI
 	ADDQ $32, DX
@@ -1149,25 +905,9 @@ eighttest:
 rest:
 	ADDQ $8, CX
 	JEQ  done
-	LEAQ ·tailMasks+32(SB), R8
-	SHLQ $2, CX
-	SUBQ CX, R8
-	VMOVUPS (R8), Y15
+	VEC_TAILMASK
 	VXORPS Y4, Y4, Y4
-	MOVQ SI, R8
-	MOVQ DX, R9
-	MOVQ R12, BX
-	JMP  resttest
-restloop:
-	GRAD_SKIPZERO(restskip)
-	VMASKMOVPS (R9), Y15, Y1
-	VFNMADD231PS Y1, Y0, Y4
-restskip:
-	ADDQ R10, R8
-	ADDQ R11, R9
-resttest:
-	SUBQ $1, BX
-	JGE  restloop
+	GRAD_WALK(GRAD_ADDREST, componentRest, skipRest, testRest)
 	VMASKMOVPS Y4, Y15, (DI)
 done:
 	VZEROUPPER
@@ -1181,10 +921,7 @@ done:
 
 // func moveRowsAVX2(args *moveRowsArgs)
 //
-// x += alpha * gradient, row by row.
-// x[b*xs+j] = fma(alpha, gradient, x[b*xs+j]), with the gradient as in gradientAVX2 from r[i*rs+b] and
-// g[i*gs+b*gr+j]. n is a multiple of 64, rows is above 0. x, r and g are advanced in args from row
-// to row.
+// n is a multiple of 64, rows is above 0. x, r and g are advanced in args from row to row.
 //
 // DI x, DX G of these columns   SI r   R10, R11 bytes from component to component of r and G
 // R12 components   R13 rows left   CX columns left   R15 args   Y15 alpha   Y4 to Y11 gradient
@@ -1205,7 +942,7 @@ row:
 	MOVQ moveRowsArgs_g(R15), DX
 	MOVQ moveRowsArgs_n(R15), CX
 columns:
-	GRAD_64(component, skip, test)
+	GRAD_64
 	GRAD_MOVE(0, Y4)
 	GRAD_MOVE(32, Y5)
 	GRAD_MOVE(64, Y6)

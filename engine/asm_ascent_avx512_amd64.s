@@ -1,5 +1,6 @@
 //go:build amd64 && !purego && !noasm
 
+#include "ascent_amd64.h"
 #include "gemm_avx512_amd64.h"
 #include "gemm_panel_amd64.h"
 #include "go_asm.h"
@@ -92,16 +93,7 @@ other: \
 
 // func quadSmallDAVX512(args *quadSmallDArgs)
 //
-// G = (x - mu) P and q = (x - mu) . G for small d, all components.
-// For component c of comps, with P_c packed:
-//
-//	g[c*gc+i*gs+j] = chain over p of fma(x[i*xs+p]-mu[c*d+p], P_c[p, j], ...)
-//	q[c*qc+i] = the dot product of x[i]-mu_c and that row of g
-//
-// d is a multiple of 64. p has one P for each component, or one for all. tiles tiles of rows rows
-// each (1 to 6), the first tall of them with one row more. work is scratch for 12 rows of d
-// floats and 8 of 16. If step is not 0, next[c*gc:] is prefetched, step bytes at a time, beside
-// component c.
+// d is a multiple of 64, a tile has 1 to 6 rows, and work is scratch for 12 rows of d floats and 8 of 16.
 //
 // The tiles follow each other through all components; D_i of the tile below is made between the
 // multiply-adds of the current tile, which all at once it would stall. The two D_i take turns in work,
@@ -244,28 +236,13 @@ sum:
 // ---------------------------------------------------------------------------------
 // Vector-Jacobian products
 
-// VJP_TILE makes 16 columns of a row of -N_i: Z20 is -r, Z21 t, SI x, R8 u, DI the result.
-#define VJP_TILE(off, mu, x, u) \
-	VMOVUPS off(SI), x      \
-	VSUBPS  mu, x, x        \
-	VMULPS  off(R8), Z20, u \
-	VFNMADD231PS x, Z21, u  \
-	VMOVUPS u, off(DI)
-
 // func vjpSmallDAVX512(args *vjpSmallDArgs)
 //
-// v = -N P for small d.
-// With N = r u + t (x - mu), and N = 0 where r[i] == 0 (so that -N there is +0):
-//
-//	w[i, p] = fma(-t[i], x[i*xs+p]-mu[p], -(r[i]*u[i*us+p]))
-//	v[i, j] = chain over p of fma(w[i, p], P[p, j], ...)
-//
-// from +0, or from the old v if acc is set. P is packed, mu has a multiple of 64 elements; tiles as
-// in quadSmallDAVX512. work is scratch for w of one tile. The frame is a copy of the arguments,
-// of which v, r, u, t, x, tiles and tall are advanced in place from tile to tile.
+// mu has a multiple of 64 elements; tiles as in quadSmallDAVX512. The frame is a copy of the arguments, of which v,
+// r, u, t, x, tiles and tall are advanced in place from tile to tile.
 //
 // Tile: up to 6 x 64, registers as in gemm_avx512_amd64.h with w as A. R12 is the first column in
-// bytes. While w is made: SI x, R8 u, DI w, BX r, DX t, CX rows left, Z3 the sign bits, Z2 zero.
+// bytes. While w is made, as in VJP_FIRSTROW, and Z3 the sign bits, Z2 zero.
 TEXT ·vjpSmallDAVX512(SB), NOSPLIT, $280-8
 	MOVQ args+0(FP), CX
 	VJP_COPYARGUMENTS
@@ -276,8 +253,7 @@ TEXT ·vjpSmallDAVX512(SB), NOSPLIT, $280-8
 tile:
 	GEMM_TILEROWS(VJP_ARG_ROWS, VJP_ARG_TALL, R13, even)
 	// -N_i of the tile, 64 columns at a time.
-	MOVL $0x80000000, AX
-	VPBROADCASTD AX, Z3      // sign bits
+	VEC_SIGNBITS(Z3)
 	VPXORD Z2, Z2, Z2
 	XORQ R12, R12            // the first column, in bytes
 deltas:
@@ -286,15 +262,7 @@ deltas:
 	VMOVUPS 64(DX)(R12*1), Z17
 	VMOVUPS 128(DX)(R12*1), Z18
 	VMOVUPS 192(DX)(R12*1), Z19
-	MOVQ VJP_ARG_X, SI
-	ADDQ R12, SI
-	MOVQ VJP_ARG_U, R8
-	ADDQ R12, R8
-	MOVQ VJP_ARG_WORK, DI
-	ADDQ R12, DI
-	MOVQ VJP_ARG_R, BX
-	MOVQ VJP_ARG_T, DX
-	MOVQ R13, CX
+	VJP_FIRSTROW
 delta:
 	MOVL (BX), AX
 	ADDL AX, AX              // drops the sign: only +0 and -0 give zero
@@ -302,10 +270,10 @@ delta:
 	VBROADCASTSS (BX), Z20
 	VXORPS Z3, Z20, Z20
 	VBROADCASTSS (DX), Z21
-	VJP_TILE(0, Z16, Z0, Z1)
-	VJP_TILE(64, Z17, Z4, Z5)
-	VJP_TILE(128, Z18, Z6, Z7)
-	VJP_TILE(192, Z19, Z8, Z9)
+	VJP_TILE(0, Z16, Z20, Z21, Z0, Z1)
+	VJP_TILE(64, Z17, Z20, Z21, Z4, Z5)
+	VJP_TILE(128, Z18, Z20, Z21, Z6, Z7)
+	VJP_TILE(192, Z19, Z20, Z21, Z8, Z9)
 	JMP  nextrow
 zero:
 	VMOVUPS Z2, (DI)
@@ -365,77 +333,20 @@ stored:
 	CMPQ R12, R10
 	JLT  pair
 
-	LEAQ (R13*4), CX
-	MOVQ VJP_ARG_VS, AX
-	IMULQ CX, AX
-	ADDQ AX, VJP_ARG_V
-	MOVQ VJP_ARG_US, AX
-	IMULQ CX, AX
-	ADDQ AX, VJP_ARG_U
-	MOVQ VJP_ARG_XS, AX
-	IMULQ CX, AX
-	ADDQ AX, VJP_ARG_X
-	SUBQ $1, VJP_ARG_TILES
-	JNE  tile
+	VJP_NEXTTILE(tile)
 	VZEROUPPER
 	RET
 
-// fma(-w, y, -(r*x)): Z14 holds -r, Z13 holds w = h*t.
-#define VJP_OP \
-	VMULPS       Z14, Z0, Z0 \
-	VFNMADD231PS Z1, Z13, Z0
-
-#define VJP_NOLOAD(load, off)
-#define VJP_NOOP
-#define VJP_STOREZERO(store, off) store(Z11, off(DI)(AX*4))
-
 // func gradRowsAVX512(args *gradRowsArgs)
-//
-// DI, SI, DX   current row of dst, x, y     R10, R11, R12  bytes from row to row
-// BX, R13      r and t of the row           R15 rows left, CX elements left of the row
-// Z10 h, Z11 zero, Z12 sign bits, Z13 h*t, Z14 -r
 TEXT ·gradRowsAVX512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	MOVQ gradRowsArgs_dst(AX), DI
 	MOVQ gradRowsArgs_ds(AX), R10
 	MOVQ gradRowsArgs_r(AX), BX
 	MOVQ gradRowsArgs_r+8(AX), R15
-	MOVQ gradRowsArgs_x(AX), SI
-	MOVQ gradRowsArgs_xs(AX), R11
-	MOVQ gradRowsArgs_t(AX), R13
-	VBROADCASTSS gradRowsArgs_h(AX), Z10
-	MOVQ gradRowsArgs_y(AX), DX
-	MOVQ gradRowsArgs_ys(AX), R12
-	SHLQ $2, R10
-	SHLQ $2, R11
-	SHLQ $2, R12
-	VPXORD Z11, Z11, Z11
-	MOVL $0x80000000, AX
-	VPBROADCASTD AX, Z12     // sign bits
-	JMP  rowtest
-row:
-	MOVQ args+0(FP), CX
-	MOVQ gradRowsArgs_n(CX), CX
-	MOVL (BX), AX
-	ADDL AX, AX
-	JEQ  zero
-	VBROADCASTSS (BX), Z14
-	VXORPS Z12, Z14, Z14
-	VBROADCASTSS (R13), Z13
-	VMULPS Z10, Z13, Z13
-	ELEM_LOOP(VEC_LOADXY, VJP_OP, VEC_STORE)
-	JMP  next
-zero:
-	VEC_LOOP(VJP_NOLOAD, VJP_NOOP, VJP_STOREZERO, z16, z8, ztail, zend)
-next:
-	ADDQ $4, BX
-	ADDQ $4, R13
-	ADDQ R10, DI
-	ADDQ R11, SI
-	ADDQ R12, DX
-rowtest:
-	SUBQ $1, R15
-	JGE  row
+	VJP_GRADARGS
+	VEC_SIGNBITS(Z12)
+	VJP_GRADROWS
 	VZEROUPPER
 	RET
 
@@ -454,14 +365,6 @@ rowtest:
 	VFNMADD231PS x, Z29, u  \ // w = -(h*t * d) - r*u
 	VMOVUPS      u, off(DI)
 
-#define VJP_NEXTROW \
-	ADDQ $4, BX  \
-	ADDQ $4, R13 \
-	ADDQ R10, DI \
-	ADDQ R10, R8 \
-	ADDQ R11, SI \
-	ADDQ R12, DX
-
 #define VJP_SCALARS \
 	VBROADCASTSS (BX), Z30    \
 	VBROADCASTSS (R13), Z31   \
@@ -473,9 +376,7 @@ rowtest:
 // Columns are done 64 at a time, then 16 with a mask; within them the rows one after the other, so
 // that the sums stay in registers.
 //
-// DI, R8, SI, DX  current row of w, d, u, x    R10 bytes from row to row of w and d, R11 u, R12 x
-// BX, R13         r and t of the row           R9 rows left
-// CX columns left  R15 the first column, in bytes
+// Registers as in VJP_COLUMN. CX columns left
 // Z16 to Z19 mu, Z20 to Z23 sums sr, Z24 to Z27 sums st (narrow: the first of each), Z1 zero, K1 mask
 TEXT ·gradDeltasAVX512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
@@ -487,8 +388,7 @@ TEXT ·gradDeltasAVX512(SB), NOSPLIT, $0-8
 	SHLQ $2, R11
 	SHLQ $2, R12
 	VBROADCASTSS gradDeltasArgs_h(AX), Z2
-	MOVL $0x80000000, AX
-	VPBROADCASTD AX, Z3      // sign bits
+	VEC_SIGNBITS(Z3)
 	VPXORD Z1, Z1, Z1
 	XORQ R15, R15
 columns:
@@ -499,19 +399,7 @@ columns:
 	JGE  whole
 	VEC_TAILMASK
 whole:
-	// w, d, u and x from column R15 (bytes) on; r, t; rows.
-	MOVQ args+0(FP), AX
-	MOVQ gradDeltasArgs_w(AX), DI
-	MOVQ gradDeltasArgs_d(AX), R8
-	MOVQ gradDeltasArgs_u(AX), SI
-	MOVQ gradDeltasArgs_x(AX), DX
-	MOVQ gradDeltasArgs_r(AX), BX
-	MOVQ gradDeltasArgs_t(AX), R13
-	MOVQ gradDeltasArgs_r+8(AX), R9
-	ADDQ R15, DI
-	ADDQ R15, R8
-	ADDQ R15, SI
-	ADDQ R15, DX
+	VJP_COLUMN
 	MOVQ gradDeltasArgs_mu(AX), AX
 	CMPQ CX, $64
 	JLT  narrow
@@ -520,17 +408,9 @@ whole:
 	VMOVUPS 128(AX)(R15*1), Z18
 	VMOVUPS 192(AX)(R15*1), Z19
 	MOVQ args+0(FP), AX
-	MOVQ gradDeltasArgs_sr(AX), AX
-	VMOVUPS (AX)(R15*1), Z20
-	VMOVUPS 64(AX)(R15*1), Z21
-	VMOVUPS 128(AX)(R15*1), Z22
-	VMOVUPS 192(AX)(R15*1), Z23
+	VJP_LOADSUMS(gradDeltasArgs_sr, Z20, Z21, Z22, Z23)
 	MOVQ args+0(FP), AX
-	MOVQ gradDeltasArgs_st(AX), AX
-	VMOVUPS (AX)(R15*1), Z24
-	VMOVUPS 64(AX)(R15*1), Z25
-	VMOVUPS 128(AX)(R15*1), Z26
-	VMOVUPS 192(AX)(R15*1), Z27
+	VJP_LOADSUMS(gradDeltasArgs_st, Z24, Z25, Z26, Z27)
 	JMP  widetest
 widerow:
 	VJP_DIFF(0, Z4, Z16)
@@ -560,18 +440,8 @@ widenext:
 widetest:
 	SUBQ $1, R9
 	JGE  widerow
-	MOVQ args+0(FP), AX
-	MOVQ gradDeltasArgs_sr(AX), AX
-	VMOVUPS Z20, (AX)(R15*1)
-	VMOVUPS Z21, 64(AX)(R15*1)
-	VMOVUPS Z22, 128(AX)(R15*1)
-	VMOVUPS Z23, 192(AX)(R15*1)
-	MOVQ args+0(FP), AX
-	MOVQ gradDeltasArgs_st(AX), AX
-	VMOVUPS Z24, (AX)(R15*1)
-	VMOVUPS Z25, 64(AX)(R15*1)
-	VMOVUPS Z26, 128(AX)(R15*1)
-	VMOVUPS Z27, 192(AX)(R15*1)
+	VJP_STORESUMS(gradDeltasArgs_sr, Z20, Z21, Z22, Z23)
+	VJP_STORESUMS(gradDeltasArgs_st, Z24, Z25, Z26, Z27)
 	ADDQ $256, R15
 	SUBQ $64, CX
 	JMP  columns
@@ -623,13 +493,23 @@ done:
 // ---------------------------------------------------------------------------------
 // Mixture
 
+#define MIX_CONSTANT(c, v) VBROADCASTSS c, v
+
+// MIX_EXP sets l, in Z0, to e^l, or to 0 below the cut Z26.
+#define MIX_EXP \
+	VCMPPS    $0x15, Z26, Z0, K2 \ // not below the cut
+	EXP_EVAL                     \
+	VMOVAPS.Z Z0, K2, Z0
+
+// MIX_KEEPNAN sets Z0 to the sum Z8 where that is NaN.
+#define MIX_KEEPNAN \
+	VCMPPS  $0x03, Z8, Z8, K2 \
+	VMOVAPS Z8, K2, Z0
+
 // func mixtureAVX512(q []float32, ld int, c, phi []float32)
 //
-// Sixteen rows at a time, the last of them masked (K1).
-//
-// SI q of these rows, R10 bytes from component to component, R12 components   DX c   DI phi
-// R13 rows left   R8, R9, BX: walk over the components
-// Z6 largest l, Z8 sum, Z24 1/2, Z26 the cut below which r is 0
+// Sixteen rows at a time, the last of them masked (K1). Registers as in MIX_FORWARD. R13 rows left   Z24 1/2
+// Z26 the cut below which r is 0
 TEXT ·mixtureAVX512(SB), NOSPLIT, $0-80
 	MOVQ q_base+0(FP), SI
 	MOVQ ld+24(FP), R10
@@ -644,66 +524,13 @@ TEXT ·mixtureAVX512(SB), NOSPLIT, $0-80
 	KMOVW AX, K1
 	TESTQ R13, R13
 	JEQ  done
-
-	// Sixteen rows at a time, the last of them masked. Z6: largest l, Z8: sum.
 group:
 	CMPQ R13, $16
 	JGE  rows
 	MOVQ R13, CX
 	VEC_TAILMASK
 rows:
-	VBROADCASTSS ·logConst+512(SB), Z6
-	MOVQ SI, R8
-	MOVQ DX, R9
-	MOVQ R12, BX
-	JMP  firsttest
-first:
-	VMOVUPS.Z (R8), K1, Z0
-	VBROADCASTSS (R9), Z1
-	VFNMADD231PS Z0, Z24, Z1 // l = c - q/2
-	VMOVUPS Z1, K1, (R8)
-	VMAXPS Z6, Z1, Z6        // l > m ? l : m
-	ADDQ R10, R8
-	ADDQ $4, R9
-firsttest:
-	SUBQ $1, BX
-	JGE  first
-
-	VPXORD Z8, Z8, Z8
-	MOVQ SI, R8
-	MOVQ R12, BX
-	JMP  secondtest
-second:
-	VMOVUPS.Z (R8), K1, Z0
-	VSUBPS Z6, Z0, Z0
-	VCMPPS $0x15, Z26, Z0, K2 // not below the cut
-	EXP_EVAL
-	VMOVAPS.Z Z0, K2, Z0
-	VMOVUPS Z0, K1, (R8)
-	VADDPS Z0, Z8, Z8
-	ADDQ R10, R8
-secondtest:
-	SUBQ $1, BX
-	JGE  second
-
-	VMOVAPS Z8, Z0
-	VPXORD Z4, Z4, Z4
-	LOG_EVAL
-	VCMPPS $0x03, Z8, Z8, K2 // NaN stays NaN
-	VMOVAPS Z8, K2, Z0
-	VADDPS Z6, Z0, Z0
-	VMOVUPS Z0, K1, (DI)
-	MOVQ SI, R8
-	MOVQ R12, BX
-	JMP  thirdtest
-third:
-	VMOVUPS.Z (R8), K1, Z0
-	VDIVPS Z8, Z0, Z0
-	VMOVUPS Z0, K1, (R8)
-	ADDQ R10, R8
-thirdtest:
-	SUBQ $1, BX
-	JGE  third
+	MIX_FORWARD(VEC_MASKLOAD, VEC_MASKSTORE, Z24, first, firsttest, second, secondtest, third, thirdtest)
 	ADDQ $64, SI
 	ADDQ $64, DI
 	SUBQ $16, R13
@@ -712,12 +539,19 @@ done:
 	VZEROUPPER
 	RET
 
+// MIX_ADD adds r s, of Z0 and Z1, to the sum Z6, MIX_CENTRE sets Z0 to r (s - sum): nothing and 0 where r is 0.
+#define MIX_ADD \
+	VCMPPS      $0x04, Z5, Z0, K2 \ // r != 0
+	VFMADD231PS Z0, Z1, K2, Z6
+
+#define MIX_CENTRE \
+	VCMPPS   $0x04, Z5, Z0, K2 \
+	VSUBPS   Z6, Z1, Z1        \
+	VMULPS.Z Z1, Z0, K2, Z0
+
 // func responsibilityBackwardAVX512(r, s []float32, ld int, sum []float32, k int)
 //
-// Sixteen rows at a time, the last of them masked (K1).
-//
-// SI r of these rows, DX s, R10 bytes from component to component, R12 components   DI sum
-// R13 rows left   R8, R9, BX: walk over the components   Z5 zero, Z6 sum
+// Sixteen rows at a time, the last of them masked (K1). Registers as in MIX_BACKWARD. R13 rows left
 TEXT ·responsibilityBackwardAVX512(SB), NOSPLIT, $0-88
 	MOVQ r_base+0(FP), SI
 	MOVQ s_base+24(FP), DX
@@ -737,38 +571,7 @@ group:
 	MOVQ R13, CX
 	VEC_TAILMASK
 rows:
-	VPXORD Z6, Z6, Z6
-	MOVQ SI, R8
-	MOVQ DX, R9
-	MOVQ R12, BX
-	JMP  firsttest
-first:
-	VMOVUPS.Z (R8), K1, Z0
-	VMOVUPS.Z (R9), K1, Z1
-	VCMPPS $0x04, Z5, Z0, K2 // r != 0
-	VFMADD231PS Z0, Z1, K2, Z6
-	ADDQ R10, R8
-	ADDQ R10, R9
-firsttest:
-	SUBQ $1, BX
-	JGE  first
-	VMOVUPS Z6, K1, (DI)
-	MOVQ SI, R8
-	MOVQ DX, R9
-	MOVQ R12, BX
-	JMP  secondtest
-second:
-	VMOVUPS.Z (R8), K1, Z0
-	VMOVUPS.Z (R9), K1, Z1
-	VCMPPS $0x04, Z5, Z0, K2
-	VSUBPS Z6, Z1, Z1
-	VMULPS.Z Z1, Z0, K2, Z0
-	VMOVUPS Z0, K1, (R9)
-	ADDQ R10, R8
-	ADDQ R10, R9
-secondtest:
-	SUBQ $1, BX
-	JGE  second
+	MIX_BACKWARD(VEC_MASKLOAD, VEC_MASKSTORE, first, firsttest, second, secondtest)
 	ADDQ $64, SI
 	ADDQ $64, DX
 	ADDQ $64, DI
@@ -781,49 +584,24 @@ done:
 // ---------------------------------------------------------------------------------
 // Gradient step
 
-// GRAD_SKIPZERO broadcasts r, at R8, into Z0, or jumps to skip if it is +0 or -0.
-#define GRAD_SKIPZERO(skip) \
-	MOVL (R8), AX \
-	ADDL AX, AX   \ // drops the sign: only +0 and -0 give zero
-	JEQ  skip     \
-	VBROADCASTSS (R8), Z0
+// GRAD_ADD64 is the add of 64 columns, in Z4 to Z7.
+#define GRAD_ADD64 \
+	VFNMADD231PS (R9), Z0, Z4    \
+	VFNMADD231PS 64(R9), Z0, Z5  \
+	VFNMADD231PS 128(R9), Z0, Z6 \
+	VFNMADD231PS 192(R9), Z0, Z7
 
 // func gradientAVX512(dst, r []float32, rs int, g []float32, gs, k int)
 //
-// Columns are done 64 at a time, then 16, the last of them masked (K1).
-//
-// DI dst   SI r, R10 bytes from component to component   DX G of these columns, R11 likewise
-// R12 components   CX, R13 columns left   R8, R9, BX: walk over the components   Z4 to Z7 gradient
+// Columns are done 64 at a time, in Z4 to Z7, then 16, the last of them masked (K1). Registers as in GRAD_ARGS and
+// GRAD_WALK. R13 columns left after the 64
 TEXT ·gradientAVX512(SB), NOSPLIT, $0-96
-	MOVQ dst_base+0(FP), DI
-	MOVQ r_base+24(FP), SI
-	MOVQ rs+48(FP), R10
-	MOVQ g_base+56(FP), DX
-	MOVQ gs+80(FP), R11
-	MOVQ k+88(FP), R12
-	MOVQ dst_len+8(FP), CX
-	SHLQ $2, R10
-	SHLQ $2, R11
+	GRAD_ARGS
 wide:
 	SUBQ $64, CX
 	JLT  narrow
 	VEC_ZERO4(Z4, Z5, Z6, Z7)
-	MOVQ SI, R8
-	MOVQ DX, R9
-	MOVQ R12, BX
-	JMP  widetest
-wideloop:
-	GRAD_SKIPZERO(wideskip)
-	VFNMADD231PS (R9), Z0, Z4       // gradient -= r[i] * G[i]
-	VFNMADD231PS 64(R9), Z0, Z5
-	VFNMADD231PS 128(R9), Z0, Z6
-	VFNMADD231PS 192(R9), Z0, Z7
-wideskip:
-	ADDQ R10, R8
-	ADDQ R11, R9
-widetest:
-	SUBQ $1, BX
-	JGE  wideloop
+	GRAD_WALK(GRAD_ADD64, component, skip, test)
 	VMOVUPS Z4, (DI)
 	VMOVUPS Z5, 64(DI)
 	VMOVUPS Z6, 128(DI)
@@ -844,20 +622,7 @@ sixteen:                     // 16 columns at a time, the last of them masked
 	VEC_TAILMASK
 columns:
 	VPXORD Z4, Z4, Z4
-	MOVQ SI, R8
-	MOVQ DX, R9
-	MOVQ R12, BX
-	JMP  resttest
-restloop:
-	GRAD_SKIPZERO(restskip)
-	VMOVUPS.Z (R9), K1, Z1
-	VFNMADD231PS Z1, Z0, Z4
-restskip:
-	ADDQ R10, R8
-	ADDQ R11, R9
-resttest:
-	SUBQ $1, BX
-	JGE  restloop
+	GRAD_WALK(GRAD_ADDREST, componentRest, skipRest, testRest)
 	VMOVUPS Z4, K1, (DI)
 	ADDQ $64, DI
 	ADDQ $64, DX
@@ -878,9 +643,7 @@ done:
 
 // func moveRowsAVX512(args *moveRowsArgs)
 //
-// x += alpha * gradient, row by row.
-// x[b*xs+j] = fma(alpha, gradient, x[b*xs+j]), with the gradient as in gradientAVX512 from r[i*rs+b]
-// and g[i*gs+b*gr+j]. n is a multiple of 64, rows is above 0. x, r, g and rows are advanced in args.
+// n is a multiple of 64, rows is above 0. x, r, g and rows are advanced in args.
 //
 // Two rows at a time, because the chain of one row leaves the FMA units idle; an odd last row is done
 // twice, with the same result.
@@ -919,10 +682,7 @@ columns:
 	JMP  test
 component:
 	GRAD_SKIPZERO(second)
-	VFNMADD231PS (R9), Z0, Z4
-	VFNMADD231PS 64(R9), Z0, Z5
-	VFNMADD231PS 128(R9), Z0, Z6
-	VFNMADD231PS 192(R9), Z0, Z7
+	GRAD_ADD64
 second:
 	MOVL (R8)(R13*1), AX
 	ADDL AX, AX

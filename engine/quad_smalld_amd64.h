@@ -11,7 +11,7 @@
 //
 // comps, g, q, mu, p and next are advanced in place from component to component.
 //
-// At the end are the arguments of vjpSmallDAVX2 and vjpSmallDAVX512.
+// At the end is what vjpSmallDAVX2 and vjpSmallDAVX512 share.
 
 // The arguments, a quadSmallDArgs.
 #define QUAD_ARG_COMPS   comps-456+quadSmallDArgs_comps(SP)
@@ -33,24 +33,12 @@
 #define QUAD_ARG_NEXT    next_base-456+quadSmallDArgs_next(SP)
 #define QUAD_ARG_STEP    step-456+quadSmallDArgs_step(SP)
 
-// QUAD_COPYARGUMENTS copies the arguments at CX into the frame. Changes Y0.
+// QUAD_COPYARGUMENTS copies the arguments at CX into the frame, QUAD_COPY 32 bytes of them. Changes Y0.
 #define QUAD_COPYARGUMENTS \
-	VMOVUPS (CX), Y0         \
-	VMOVUPS Y0, args-456(SP) \
-	VMOVUPS 32(CX), Y0       \
-	VMOVUPS Y0, args-424(SP) \
-	VMOVUPS 64(CX), Y0       \
-	VMOVUPS Y0, args-392(SP) \
-	VMOVUPS 96(CX), Y0       \
-	VMOVUPS Y0, args-360(SP) \
-	VMOVUPS 128(CX), Y0      \
-	VMOVUPS Y0, args-328(SP) \
-	VMOVUPS 160(CX), Y0      \
-	VMOVUPS Y0, args-296(SP) \
-	VMOVUPS 192(CX), Y0      \
-	VMOVUPS Y0, args-264(SP) \
-	VMOVUPS 216(CX), Y0      \
-	VMOVUPS Y0, args-240(SP)
+	QUAD_COPY(0); QUAD_COPY(32); QUAD_COPY(64); QUAD_COPY(96) \
+	QUAD_COPY(128); QUAD_COPY(160); QUAD_COPY(192); QUAD_COPY(216)
+
+#define QUAD_COPY(off) VMOVUPS off(CX), Y0; VMOVUPS Y0, args-456+off(SP)
 
 // QUAD_ARGUMENTS turns the strides into bytes and sets ps, ns and R15, the address that is
 // prefetched. The labels stand for nothing else. Changes CX.
@@ -175,23 +163,46 @@ known:
 #define VJP_ARG_NEXT     next_base-280+vjpSmallDArgs_next(SP)
 #define VJP_ARG_STEP     step-280+vjpSmallDArgs_step(SP)
 
-// VJP_COPYARGUMENTS copies the arguments at CX into the frame. Changes Y0.
+// VJP_COPYARGUMENTS copies the arguments at CX into the frame, VJP_COPY 32 bytes of them. Changes Y0.
 #define VJP_COPYARGUMENTS \
-	VMOVUPS (CX), Y0         \
-	VMOVUPS Y0, args-280(SP) \
-	VMOVUPS 32(CX), Y0       \
-	VMOVUPS Y0, args-248(SP) \
-	VMOVUPS 64(CX), Y0       \
-	VMOVUPS Y0, args-216(SP) \
-	VMOVUPS 96(CX), Y0       \
-	VMOVUPS Y0, args-184(SP) \
-	VMOVUPS 128(CX), Y0      \
-	VMOVUPS Y0, args-152(SP) \
-	VMOVUPS 160(CX), Y0      \
-	VMOVUPS Y0, args-120(SP) \
-	VMOVUPS 192(CX), Y0      \
-	VMOVUPS Y0, args-88(SP)  \
-	VMOVUPS 224(CX), Y0      \
-	VMOVUPS Y0, args-56(SP)  \
-	VMOVUPS 248(CX), Y0      \
-	VMOVUPS Y0, args-32(SP)
+	VJP_COPY(0); VJP_COPY(32); VJP_COPY(64); VJP_COPY(96); VJP_COPY(128) \
+	VJP_COPY(160); VJP_COPY(192); VJP_COPY(224); VJP_COPY(248)
+
+#define VJP_COPY(off) VMOVUPS off(CX), Y0; VMOVUPS Y0, args-280+off(SP)
+
+// VJP_TILE makes a vector of columns of a row of -N_i = -r u - t (x - mu): x at SI, u at R8, the result at DI.
+// minusr and t are registers; x and u are scratch.
+#define VJP_TILE(off, mu, minusr, t, x, u) \
+	VMOVUPS off(SI), x         \
+	VSUBPS  mu, x, x           \
+	VMULPS  off(R8), minusr, u \
+	VFNMADD231PS x, t, u       \
+	VMOVUPS u, off(DI)
+
+// VJP_FIRSTROW goes to the first row of a tile of R13 rows, at the column of R12 bytes: SI x, R8 u, DI w, BX r, DX t,
+// CX rows left.
+#define VJP_FIRSTROW \
+	MOVQ VJP_ARG_X, SI    \
+	ADDQ R12, SI          \
+	MOVQ VJP_ARG_U, R8    \
+	ADDQ R12, R8          \
+	MOVQ VJP_ARG_WORK, DI \
+	ADDQ R12, DI          \
+	MOVQ VJP_ARG_R, BX    \
+	MOVQ VJP_ARG_T, DX    \
+	MOVQ R13, CX
+
+// VJP_NEXTTILE advances v, u and x by R13 rows and jumps to the label tile, if there is another one. Changes AX and CX.
+#define VJP_NEXTTILE(tile) \
+	LEAQ (R13*4), CX       \
+	MOVQ VJP_ARG_VS, AX    \
+	IMULQ CX, AX           \
+	ADDQ AX, VJP_ARG_V     \
+	MOVQ VJP_ARG_US, AX    \
+	IMULQ CX, AX           \
+	ADDQ AX, VJP_ARG_U     \
+	MOVQ VJP_ARG_XS, AX    \
+	IMULQ CX, AX           \
+	ADDQ AX, VJP_ARG_X     \
+	SUBQ $1, VJP_ARG_TILES \
+	JNE  tile

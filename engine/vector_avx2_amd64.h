@@ -2,7 +2,7 @@
 // A macro that contains a loop takes the names of its labels as its last parameters (the assembler has
 // no local labels); they carry no other meaning.
 
-// The registers, of VEC_BYTES bytes, as vector_amd64.h calls those of both tiers.
+// The registers, of VEC_BYTES bytes, as vector_amd64.h and ascent_amd64.h call those of both tiers.
 #define VEC_BYTES 32
 #define V0 Y0
 #define V1 Y1
@@ -29,6 +29,9 @@
 // VEC_CLEAR clears a register, VEC_ZERO4 four.
 #define VEC_CLEAR(v) VXORPS v, v, v
 #define VEC_ZERO4(a, b, c, d) VEC_CLEAR(a); VEC_CLEAR(b); VEC_CLEAR(c); VEC_CLEAR(d)
+
+// VEC_SIGNBITS sets all lanes of a register to the sign bit.
+#define VEC_SIGNBITS(v) VPCMPEQD v, v, v; VPSLLD $31, v, v
 
 // VEC_TAILMASK sets Y15 to the lowest CX (0 to 7) of eight lanes: the 32 bytes of tailMasks that begin 4*CX
 // bytes before its middle. Changes R8 and CX.

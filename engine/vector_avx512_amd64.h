@@ -3,7 +3,7 @@
 // A macro that contains a loop takes the names of its labels as its last parameters (the assembler has
 // no local labels); they carry no other meaning.
 
-// The registers, of VEC_BYTES bytes, as vector_amd64.h calls those of both tiers.
+// The registers, of VEC_BYTES bytes, as vector_amd64.h and ascent_amd64.h call those of both tiers.
 #define VEC_BYTES 64
 #define V0 Z0
 #define V1 Z1
@@ -31,6 +31,9 @@
 // VEC_CLEAR clears a register, VEC_ZERO4 four.
 #define VEC_CLEAR(v) VPXORD v, v, v
 #define VEC_ZERO4(a, b, c, d) VEC_CLEAR(a); VEC_CLEAR(b); VEC_CLEAR(c); VEC_CLEAR(d)
+
+// VEC_SIGNBITS sets all lanes of a register to the sign bit. Changes AX.
+#define VEC_SIGNBITS(v) MOVL $0x80000000, AX; VPBROADCASTD AX, v
 
 // VEC_TAILMASK sets K1 to the lowest CX (0 to 15) of sixteen lanes. Changes R8 and CX.
 #define VEC_TAILMASK \
