@@ -245,6 +245,9 @@ short: \
 	VMOVUPS (R8)(CX*1), Y14       \
 	VMOVUPS (R8)(R9*1), Y15
 
+// REDUCE_MASKLOAD loads lanes 0 to 7 by the mask Y14, as VEC_MASKLOAD does by Y15 lanes 8 to 15.
+#define REDUCE_MASKLOAD(from, to) VMASKMOVPS from, Y14, to
+
 // REDUCE_ZERO clears the lanes of up to six rows, Y4 to Y15.
 #define REDUCE_ZERO \
 	VEC_ZERO4(Y4, Y5, Y6, Y7) \
@@ -372,97 +375,93 @@ rowtest:
 	VFMADD231PS Y1, Y1, a1
 
 // REDUCE_ROWS is the body of sqdistRowsAVX2 and quadRowsAVX2: four rows of x at a time, because the chains of a single
-// row leave the FMA units idle, then row by row. load and loadrest load what all rows share, op and oprest add
-// elements of a row to its lanes. A function has it once, with its labels.
+// row leave the FMA units idle, then row by row. load(low, high) loads what all rows share, by the moves low for lanes 0
+// to 7 and high for 8 to 15; op and oprest add elements of a row to its lanes. A function has it once, with its labels.
 //
 // DI dst             SI, R11, R13, BX   rows 0 to 3 of x, indexed by AX
 // R12 rows left      R10                bytes from row to row of x
 // CX elements left   DX y; REDUCE_MASKS uses R8 and R9
 // Lanes of rows 0 to 3: (Y4, Y5), (Y6, Y7), (Y8, Y9), (Y10, Y11). Tail masks: Y14, Y15.
-#define REDUCE_ROWS(load, loadrest, op, oprest) \
-	MOVQ dst_base+0(FP), DI \
-	MOVQ x_base+24(FP), SI  \
-	MOVQ xs+48(FP), R10     \
-	MOVQ y_base+56(FP), DX  \
-	MOVQ dst_len+8(FP), R12 \
-	SHLQ $2, R10            \
-	JMP  fourtest           \
-four:                    \
-	MOVQ y_len+64(FP), CX   \
-	LEAQ (SI)(R10*1), R11   \
-	LEAQ (SI)(R10*2), R13   \
-	LEAQ (R11)(R10*2), BX   \
-	REDUCE_ZERO             \
-	XORQ AX, AX             \
-	SUBQ $16, CX            \
-	JLT  fourrest           \
-fourblock:               \
-	load                    \
-	op(SI, Y4, Y5)          \
-	op(R11, Y6, Y7)         \
-	op(R13, Y8, Y9)         \
-	op(BX, Y10, Y11)        \
-	ADDQ $16, AX            \
-	SUBQ $16, CX            \
-	JGE  fourblock          \
-fourrest:                \
-	ADDQ $16, CX            \
-	JEQ  fourtree           \
-	REDUCE_MASKS(fourshort) \
-	loadrest                \
-	oprest(SI, Y4, Y5)      \
-	oprest(R11, Y6, Y7)     \
-	oprest(R13, Y8, Y9)     \
-	oprest(BX, Y10, Y11)    \
-fourtree:                \
-	REDUCE_TREES            \
-	LEAQ (SI)(R10*4), SI    \
-fourtest:                \
-	SUBQ $4, R12            \
-	JGE  four               \
-	ADDQ $4, R12            \
-	JMP  rowtest            \
-row:                     \
-	MOVQ y_len+64(FP), CX   \
-	VXORPS Y4, Y4, Y4       \
-	VXORPS Y5, Y5, Y5       \
-	XORQ AX, AX             \
-	SUBQ $16, CX            \
-	JLT  rest               \
-block:                   \
-	load                    \
-	op(SI, Y4, Y5)          \
-	ADDQ $16, AX            \
-	SUBQ $16, CX            \
-	JGE  block              \
-rest:                    \
-	ADDQ $16, CX            \
-	JEQ  tree               \
-	REDUCE_MASKS(short)     \
-	loadrest                \
-	oprest(SI, Y4, Y5)      \
-tree:                    \
-	REDUCE_TREE             \
-	VMOVSS X4, (DI)         \
-	ADDQ $4, DI             \
-	ADDQ R10, SI            \
-rowtest:                 \
-	SUBQ $1, R12            \
+#define REDUCE_ROWS(load, op, oprest) \
+	MOVQ dst_base+0(FP), DI             \
+	MOVQ x_base+24(FP), SI              \
+	MOVQ xs+48(FP), R10                 \
+	MOVQ y_base+56(FP), DX              \
+	MOVQ dst_len+8(FP), R12             \
+	SHLQ $2, R10                        \
+	JMP  fourtest                       \
+four: \
+	MOVQ y_len+64(FP), CX               \
+	LEAQ (SI)(R10*1), R11               \
+	LEAQ (SI)(R10*2), R13               \
+	LEAQ (R11)(R10*2), BX               \
+	REDUCE_ZERO                         \
+	XORQ AX, AX                         \
+	SUBQ $16, CX                        \
+	JLT  fourrest                       \
+fourblock: \
+	load(VEC_MOVE, VEC_MOVE)            \
+	op(SI, Y4, Y5)                      \
+	op(R11, Y6, Y7)                     \
+	op(R13, Y8, Y9)                     \
+	op(BX, Y10, Y11)                    \
+	ADDQ $16, AX                        \
+	SUBQ $16, CX                        \
+	JGE  fourblock                      \
+fourrest: \
+	ADDQ $16, CX                        \
+	JEQ  fourtree                       \
+	REDUCE_MASKS(fourshort)             \
+	load(REDUCE_MASKLOAD, VEC_MASKLOAD) \
+	oprest(SI, Y4, Y5)                  \
+	oprest(R11, Y6, Y7)                 \
+	oprest(R13, Y8, Y9)                 \
+	oprest(BX, Y10, Y11)                \
+fourtree: \
+	REDUCE_TREES                        \
+	LEAQ (SI)(R10*4), SI                \
+fourtest: \
+	SUBQ $4, R12                        \
+	JGE  four                           \
+	ADDQ $4, R12                        \
+	JMP  rowtest                        \
+row: \
+	MOVQ y_len+64(FP), CX               \
+	VXORPS Y4, Y4, Y4                   \
+	VXORPS Y5, Y5, Y5                   \
+	XORQ AX, AX                         \
+	SUBQ $16, CX                        \
+	JLT  rest                           \
+block: \
+	load(VEC_MOVE, VEC_MOVE)            \
+	op(SI, Y4, Y5)                      \
+	ADDQ $16, AX                        \
+	SUBQ $16, CX                        \
+	JGE  block                          \
+rest: \
+	ADDQ $16, CX                        \
+	JEQ  tree                           \
+	REDUCE_MASKS(short)                 \
+	load(REDUCE_MASKLOAD, VEC_MASKLOAD) \
+	oprest(SI, Y4, Y5)                  \
+tree: \
+	REDUCE_TREE                         \
+	VMOVSS X4, (DI)                     \
+	ADDQ $4, DI                         \
+	ADDQ R10, SI                        \
+rowtest: \
+	SUBQ $1, R12                        \
 	JGE  row
 
-#define REDUCE_SQLOAD \
-	VMOVUPS (DX)(AX*4), Y2   \
-	VMOVUPS 32(DX)(AX*4), Y3
-
-#define REDUCE_SQLOADREST \
-	VMASKMOVPS (DX)(AX*4), Y14, Y2   \
-	VMASKMOVPS 32(DX)(AX*4), Y15, Y3
+#define REDUCE_SQLOAD(low, high) \
+	low((DX)(AX*4), Y2) \
+	high(32(DX)(AX*4), Y3)
 
 // func sqdistRowsAVX2(dst, x []float32, xs int, y []float32)
 //
 // dst[i] = sum over j of (x[i][j] - y[j])^2. See sqdistRowsGeneric. y: Y2, Y3.
 TEXT ·sqdistRowsAVX2(SB), NOSPLIT, $0-80
-	REDUCE_ROWS(REDUCE_SQLOAD, REDUCE_SQLOADREST, REDUCE_SQ, REDUCE_SQREST)
+	REDUCE_ROWS(REDUCE_SQLOAD, REDUCE_SQ, REDUCE_SQREST)
 	VZEROUPPER
 	RET
 
@@ -485,24 +484,17 @@ TEXT ·sqdistRowsAVX2(SB), NOSPLIT, $0-80
 	VMULPS Y13, Y0, Y1              \
 	VFMADD231PS Y0, Y1, a1
 
-#define REDUCE_QUADLOAD \
-	VMOVUPS (DX)(AX*4), Y2   \
-	VMOVUPS 32(DX)(AX*4), Y3 \
-	VMOVUPS (R15)(AX*4), Y12  \
-	VMOVUPS 32(R15)(AX*4), Y13
-
-#define REDUCE_QUADLOADREST \
-	VMASKMOVPS (DX)(AX*4), Y14, Y2   \
-	VMASKMOVPS 32(DX)(AX*4), Y15, Y3 \
-	VMASKMOVPS (R15)(AX*4), Y14, Y12  \
-	VMASKMOVPS 32(R15)(AX*4), Y15, Y13
+#define REDUCE_QUADLOAD(low, high) \
+	REDUCE_SQLOAD(low, high) \
+	low((R15)(AX*4), Y12)    \
+	high(32(R15)(AX*4), Y13)
 
 // func quadRowsAVX2(dst, x []float32, xs int, y, w []float32)
 //
 // dst[i] = sum over j of w[j] * (x[i][j] - y[j])^2. See quadRowsGeneric. y: Y2, Y3. w: R15; Y12, Y13.
 TEXT ·quadRowsAVX2(SB), NOSPLIT, $0-104
 	MOVQ w_base+80(FP), R15
-	REDUCE_ROWS(REDUCE_QUADLOAD, REDUCE_QUADLOADREST, REDUCE_QUAD, REDUCE_QUADREST)
+	REDUCE_ROWS(REDUCE_QUADLOAD, REDUCE_QUAD, REDUCE_QUADREST)
 	VZEROUPPER
 	RET
 

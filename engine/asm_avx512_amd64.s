@@ -186,6 +186,13 @@ TEXT ·adamAVX512(SB), NOSPLIT, $0-104
 // ---------------------------------------------------------------------------------
 // Reductions: the sixteen virtual lanes are one register
 
+// REDUCE_LOADROWS loads sixteen elements, or the last ones, of rows 0 to 3 of x.
+#define REDUCE_LOADROWS(load) \
+	load((R8), Z0)        \
+	load((R8)(R10*1), Z1) \
+	load((R8)(R10*2), Z2) \
+	load((R8)(R13*1), Z3)
+
 // func dotRowsAVX512(dst, x []float32, xs int, y []float32, ys, n int)
 //
 // Four rows at a time, to hide the latency of their chains; then row by row.
@@ -223,10 +230,7 @@ four:
 	MOVQ BX, CX
 	JMP  fourtest
 fourblock:
-	VMOVUPS (R8), Z0
-	VMOVUPS (R8)(R10*1), Z1
-	VMOVUPS (R8)(R10*2), Z2
-	VMOVUPS (R8)(R13*1), Z3
+	REDUCE_LOADROWS(VEC_MOVE)
 	VFMADD231PS (R9), Z0, Z4
 	VFMADD231PS (R9)(R11*1), Z1, Z5
 	VFMADD231PS (R9)(R11*2), Z2, Z6
@@ -238,10 +242,7 @@ fourtest:
 	JGE  fourblock
 	KTESTW K1, K1
 	JEQ  fourtree
-	VMOVUPS.Z (R8), K1, Z0
-	VMOVUPS.Z (R8)(R10*1), K1, Z1
-	VMOVUPS.Z (R8)(R10*2), K1, Z2
-	VMOVUPS.Z (R8)(R13*1), K1, Z3
+	REDUCE_LOADROWS(VEC_MASKLOAD)
 	VMOVUPS.Z (R9), K1, Z8
 	VMOVUPS.Z (R9)(R11*1), K1, Z9
 	VMOVUPS.Z (R9)(R11*2), K1, Z10
@@ -293,94 +294,87 @@ rowtest:
 	RET
 
 // REDUCE_ROWS is the body of sqdistRowsAVX512 and quadRowsAVX512: four rows of x at a time, to hide the latency of
-// their chains, then row by row. load and loadrest load what four rows share, op adds elements of all four, in Z0 to
+// their chains, then row by row. load loads what four rows share, op adds elements of all four, in Z0 to
 // Z3, to their lanes; one and onerest do both for a single row, in Z0. A function has it once, with its labels.
 //
 // DI dst         SI current row of x, R10 bytes from row to row, R13 three times that   DX y
 // R12 rows left  R8, R9 current element of x and y
 // BX whole blocks of 16 in a row, CX those left   K1 the elements of the last block, 0 if it is whole
 // Lanes of rows 0 to 3: Z4 to Z7. K2 0x1111
-#define REDUCE_ROWS(load, loadrest, op, one, onerest) \
-	MOVQ dst_base+0(FP), DI \
-	MOVQ x_base+24(FP), SI \
-	MOVQ xs+48(FP), R10 \
-	MOVQ y_base+56(FP), DX \
-	MOVQ dst_len+8(FP), R12 \
-	SHLQ $2, R10 \
-	MOVQ y_len+64(FP), CX \
-	ANDQ $15, CX \
-	VEC_TAILMASK \
-	MOVQ y_len+64(FP), BX \
-	SHRQ $4, BX \
-	MOVL $0x1111, R8 \
-	KMOVW R8, K2 \
-	LEAQ (R10)(R10*2), R13 \
+#define REDUCE_ROWS(load, op, one, onerest) \
+	MOVQ dst_base+0(FP), DI       \
+	MOVQ x_base+24(FP), SI        \
+	MOVQ xs+48(FP), R10           \
+	MOVQ y_base+56(FP), DX        \
+	MOVQ dst_len+8(FP), R12       \
+	SHLQ $2, R10                  \
+	MOVQ y_len+64(FP), CX         \
+	ANDQ $15, CX                  \
+	VEC_TAILMASK                  \
+	MOVQ y_len+64(FP), BX         \
+	SHRQ $4, BX                   \
+	MOVL $0x1111, R8              \
+	KMOVW R8, K2                  \
+	LEAQ (R10)(R10*2), R13        \
 four: \
-	SUBQ $4, R12 \
-	JLT  single \
-	VEC_ZERO4(Z4, Z5, Z6, Z7) \
-	MOVQ SI, R8 \
-	MOVQ DX, R9 \
-	MOVQ BX, CX \
-	JMP  fourtest \
+	SUBQ $4, R12                  \
+	JLT  single                   \
+	VEC_ZERO4(Z4, Z5, Z6, Z7)     \
+	MOVQ SI, R8                   \
+	MOVQ DX, R9                   \
+	MOVQ BX, CX                   \
+	JMP  fourtest                 \
 fourblock: \
-	load \
-	VMOVUPS (R8), Z0 \
-	VMOVUPS (R8)(R10*1), Z1 \
-	VMOVUPS (R8)(R10*2), Z2 \
-	VMOVUPS (R8)(R13*1), Z3 \
-	op \
-	ADDQ $64, R8 \
-	ADDQ $64, R9 \
+	load(VEC_MOVE)                \
+	REDUCE_LOADROWS(VEC_MOVE)     \
+	op                            \
+	ADDQ $64, R8                  \
+	ADDQ $64, R9                  \
 fourtest: \
-	SUBQ $1, CX \
-	JGE  fourblock \
-	KTESTW K1, K1 \
-	JEQ  fourtree \
-	loadrest \
-	VMOVUPS.Z (R8), K1, Z0 \
-	VMOVUPS.Z (R8)(R10*1), K1, Z1 \
-	VMOVUPS.Z (R8)(R10*2), K1, Z2 \
-	VMOVUPS.Z (R8)(R13*1), K1, Z3 \
-	op \
+	SUBQ $1, CX                   \
+	JGE  fourblock                \
+	KTESTW K1, K1                 \
+	JEQ  fourtree                 \
+	load(VEC_MASKLOAD)            \
+	REDUCE_LOADROWS(VEC_MASKLOAD) \
+	op                            \
 fourtree: \
-	REDUCE_TREE4 \
-	VMOVUPS X4, (DI) \
-	ADDQ $16, DI \
-	LEAQ (SI)(R10*4), SI \
-	JMP  four \
+	REDUCE_TREE4                  \
+	VMOVUPS X4, (DI)              \
+	ADDQ $16, DI                  \
+	LEAQ (SI)(R10*4), SI          \
+	JMP  four                     \
 single: \
-	ADDQ $4, R12 \
-	JMP  rowtest \
+	ADDQ $4, R12                  \
+	JMP  rowtest                  \
 row: \
-	VPXORD Z4, Z4, Z4 \
-	MOVQ SI, R8 \
-	MOVQ DX, R9 \
-	MOVQ BX, CX \
-	JMP  test \
+	VPXORD Z4, Z4, Z4             \
+	MOVQ SI, R8                   \
+	MOVQ DX, R9                   \
+	MOVQ BX, CX                   \
+	JMP  test                     \
 block: \
-	VMOVUPS (R8), Z0 \
-	one \
-	ADDQ $64, R8 \
-	ADDQ $64, R9 \
+	VMOVUPS (R8), Z0              \
+	one                           \
+	ADDQ $64, R8                  \
+	ADDQ $64, R9                  \
 test: \
-	SUBQ $1, CX \
-	JGE  block \
-	KTESTW K1, K1 \
-	JEQ  tree \
-	VMOVUPS.Z (R8), K1, Z0 \
-	onerest \
+	SUBQ $1, CX                   \
+	JGE  block                    \
+	KTESTW K1, K1                 \
+	JEQ  tree                     \
+	VMOVUPS.Z (R8), K1, Z0        \
+	onerest                       \
 tree: \
-	REDUCE_TREE \
-	VMOVSS X4, (DI) \
-	ADDQ $4, DI \
-	ADDQ R10, SI \
+	REDUCE_TREE                   \
+	VMOVSS X4, (DI)               \
+	ADDQ $4, DI                   \
+	ADDQ R10, SI                  \
 rowtest: \
-	SUBQ $1, R12 \
+	SUBQ $1, R12                  \
 	JGE  row
 
-#define REDUCE_SQLOAD VMOVUPS (R9), Z8
-#define REDUCE_SQLOADREST VMOVUPS.Z (R9), K1, Z8
+#define REDUCE_SQLOAD(load) load((R9), Z8)
 
 #define REDUCE_DIFF \
 	VSUBPS Z8, Z0, Z0 \
@@ -401,12 +395,11 @@ rowtest: \
 //
 // Registers: see REDUCE_ROWS.
 TEXT ·sqdistRowsAVX512(SB), NOSPLIT, $0-80
-	REDUCE_ROWS(REDUCE_SQLOAD, REDUCE_SQLOADREST, REDUCE_SQ, REDUCE_SQONE, REDUCE_SQONEREST)
+	REDUCE_ROWS(REDUCE_SQLOAD, REDUCE_SQ, REDUCE_SQONE, REDUCE_SQONEREST)
 	VZEROUPPER
 	RET
 
-#define REDUCE_QUADLOAD VMOVUPS (R9), Z8; VMOVUPS (R9)(R11*1), Z9
-#define REDUCE_QUADLOADREST VMOVUPS.Z (R9), K1, Z8; VMOVUPS.Z (R9)(R11*1), K1, Z9
+#define REDUCE_QUADLOAD(load) load((R9), Z8); load((R9)(R11*1), Z9)
 
 #define REDUCE_QUAD REDUCE_DIFF \
 	VMULPS Z9, Z0, Z10 \
@@ -436,7 +429,7 @@ TEXT ·sqdistRowsAVX512(SB), NOSPLIT, $0-80
 TEXT ·quadRowsAVX512(SB), NOSPLIT, $0-104
 	MOVQ w_base+80(FP), R11
 	SUBQ y_base+56(FP), R11 // from y to w
-	REDUCE_ROWS(REDUCE_QUADLOAD, REDUCE_QUADLOADREST, REDUCE_QUAD, REDUCE_QUADONE, REDUCE_QUADONEREST)
+	REDUCE_ROWS(REDUCE_QUADLOAD, REDUCE_QUAD, REDUCE_QUADONE, REDUCE_QUADONEREST)
 	VZEROUPPER
 	RET
 

@@ -3,6 +3,7 @@
 #include "textflag.h"
 #include "conv_pool_amd64.h"
 #include "go_asm.h"
+#include "vector_avx2_amd64.h"
 
 // AVX2: patches of five rows for the way back through convolutions, and pooling; the way there, of eight images.
 //
@@ -28,12 +29,12 @@
 
 // PATCH_LOAD and PATCH_STORE move one vector of each row of C, at bytes from DI; PATCH_ADD adds Y0 times that
 // of the patch to them.
-#define PATCH_LOAD(at, c0, c1, c2, c3, c4) \
-	VMOVUPS at(DI), c0       \
-	VMOVUPS at(DI)(DX*1), c1 \
-	VMOVUPS at(DI)(DX*2), c2 \
-	VMOVUPS at(DI)(BX*1), c3 \
-	VMOVUPS at(DI)(DX*4), c4
+#define PATCH_LOAD(load, at, c0, c1, c2, c3, c4) \
+	load(at(DI), c0)       \
+	load(at(DI)(DX*1), c1) \
+	load(at(DI)(DX*2), c2) \
+	load(at(DI)(BX*1), c3) \
+	load(at(DI)(DX*4), c4)
 
 #define PATCH_ADD(at, c0, c1, c2, c3, c4) \
 	VFMADD231PS at(R13), Y0, c0        \
@@ -42,12 +43,12 @@
 	VFMADD231PS at(R13)(R12*1), Y0, c3 \
 	VFMADD231PS at(R13)(R11*4), Y0, c4
 
-#define PATCH_STORE(at, c0, c1, c2, c3, c4) \
-	VMOVUPS c0, at(DI)       \
-	VMOVUPS c1, at(DI)(DX*1) \
-	VMOVUPS c2, at(DI)(DX*2) \
-	VMOVUPS c3, at(DI)(BX*1) \
-	VMOVUPS c4, at(DI)(DX*4)
+#define PATCH_STORE(store, at, c0, c1, c2, c3, c4) \
+	store(c0, at(DI))       \
+	store(c1, at(DI)(DX*1)) \
+	store(c2, at(DI)(DX*2)) \
+	store(c3, at(DI)(BX*1)) \
+	store(c4, at(DI)(DX*4))
 
 // func addPatchesAVX2(c []float32, crs, cols int, r, b []float32, at []int32, stride int)
 //
@@ -73,8 +74,8 @@ TEXT ·addPatchesAVX2(SB), NOSPLIT, $0-120
 sixteen:
 	SUBQ $16, CX
 	JLT  eights
-	PATCH_LOAD(0, Y1, Y2, Y3, Y4, Y5)
-	PATCH_LOAD(32, Y6, Y7, Y8, Y9, Y10)
+	PATCH_LOAD(VEC_MOVE, 0, Y1, Y2, Y3, Y4, Y5)
+	PATCH_LOAD(VEC_MOVE, 32, Y6, Y7, Y8, Y9, Y10)
 	MOVQ r_base+40(FP), SI
 	MOVQ at_base+88(FP), R9
 	MOVQ at_len+96(FP), R10
@@ -84,8 +85,8 @@ patch16:
 	PATCH_ADD(32, Y6, Y7, Y8, Y9, Y10)
 	DECQ R10
 	JNE  patch16
-	PATCH_STORE(0, Y1, Y2, Y3, Y4, Y5)
-	PATCH_STORE(32, Y6, Y7, Y8, Y9, Y10)
+	PATCH_STORE(VEC_MOVE, 0, Y1, Y2, Y3, Y4, Y5)
+	PATCH_STORE(VEC_MOVE, 32, Y6, Y7, Y8, Y9, Y10)
 	ADDQ $64, DI
 	ADDQ $64, AX
 	JMP  sixteen
@@ -94,7 +95,7 @@ eights:
 eight:
 	CMPQ CX, $8
 	JLT  fewer
-	PATCH_LOAD(0, Y1, Y2, Y3, Y4, Y5)
+	PATCH_LOAD(VEC_MOVE, 0, Y1, Y2, Y3, Y4, Y5)
 	MOVQ r_base+40(FP), SI
 	MOVQ at_base+88(FP), R9
 	MOVQ at_len+96(FP), R10
@@ -103,7 +104,7 @@ patch8:
 	PATCH_ADD(0, Y1, Y2, Y3, Y4, Y5)
 	DECQ R10
 	JNE  patch8
-	PATCH_STORE(0, Y1, Y2, Y3, Y4, Y5)
+	PATCH_STORE(VEC_MOVE, 0, Y1, Y2, Y3, Y4, Y5)
 	ADDQ $32, DI
 	ADDQ $32, AX
 	SUBQ $8, CX
@@ -111,15 +112,8 @@ patch8:
 fewer:
 	TESTQ CX, CX
 	JEQ  end
-	LEAQ ·tailMasks+32(SB), R8
-	SHLQ $2, CX
-	SUBQ CX, R8
-	VMOVUPS (R8), Y15
-	VMASKMOVPS (DI), Y15, Y1
-	VMASKMOVPS (DI)(DX*1), Y15, Y2
-	VMASKMOVPS (DI)(DX*2), Y15, Y3
-	VMASKMOVPS (DI)(BX*1), Y15, Y4
-	VMASKMOVPS (DI)(DX*4), Y15, Y5
+	VEC_TAILMASK
+	PATCH_LOAD(VEC_MASKLOAD, 0, Y1, Y2, Y3, Y4, Y5)
 	MOVQ r_base+40(FP), SI
 	MOVQ at_base+88(FP), R9
 	MOVQ at_len+96(FP), R10
@@ -137,11 +131,7 @@ patch:
 	VFMADD231PS Y10, Y0, Y5
 	DECQ R10
 	JNE  patch
-	VMASKMOVPS Y1, Y15, (DI)
-	VMASKMOVPS Y2, Y15, (DI)(DX*1)
-	VMASKMOVPS Y3, Y15, (DI)(DX*2)
-	VMASKMOVPS Y4, Y15, (DI)(BX*1)
-	VMASKMOVPS Y5, Y15, (DI)(DX*4)
+	PATCH_STORE(VEC_MASKSTORE, 0, Y1, Y2, Y3, Y4, Y5)
 end:
 	VZEROUPPER
 	RET
