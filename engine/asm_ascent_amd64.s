@@ -12,7 +12,8 @@
 // AVX2: the ascent. Quadratic forms for small d, vector-Jacobian products (VJP), the mixture and the
 // gradient step. D_i is x - mu_i, G_i is D_i P_i, q_i is D_i . G_i.
 //
-// Registers and conventions: see asm_amd64.s.
+// Registers and conventions: see asm_amd64.s. What the two tiers share is in ascent_amd64.h and
+// quad_smalld_amd64.h, what functions with a struct of arguments compute in args.go.
 //
 // Contents:
 //

@@ -1,4 +1,4 @@
-// Shared by the AVX2 files: tails, loops over vectors, reductions, exp and log.
+// Shared by the AVX2 files: names of registers, tails, loops over vectors, reductions, exp and log.
 // A macro that contains a loop takes the names of its labels as its last parameters (the assembler has
 // no local labels); they carry no other meaning.
 

@@ -1,5 +1,5 @@
-// Shared by the AVX-512 files: tails, loops over vectors, reductions, exp and log. The constants are
-// those of asm_amd64.s, of which one copy is broadcast.
+// Shared by the AVX-512 files: names of registers, tails, loops over vectors, reductions, exp and log. The
+// constants are those of asm_amd64.s, of which one copy is broadcast.
 // A macro that contains a loop takes the names of its labels as its last parameters (the assembler has
 // no local labels); they carry no other meaning.
 
