@@ -76,7 +76,7 @@ func TestReservedRegisters(t *testing.T) {
 				zeroed = true
 			case code == "RET" && vectors && !zeroed:
 				t.Errorf("%s:%d: RET without VZEROUPPER", file, i+1)
-			case arch[1] == "amd64" && (vector.MatchString(code) || wide[macro.FindString(code)]):
+			case arch[1] == "amd64" && usesVectors(code, wide):
 				vectors, zeroed = true, false
 			case strings.Contains(code, ":") || strings.Contains(code, "(") && !strings.HasPrefix(code, "MOV"):
 				zeroed = false // a label or a macro
@@ -98,8 +98,8 @@ func names(pattern *regexp.Regexp, text string) (list []string) {
 	return list
 }
 
-// macro matches the name of a macro at the start of a line.
-var macro = regexp.MustCompile(`^[A-Z][A-Z0-9_]*\b`)
+// macro matches the name of a macro.
+var macro = regexp.MustCompile(`\b[A-Z][A-Z0-9_]*\b`)
 
 // vector matches a vector register of AVX: V0 to V15 are those of both tiers.
 var vector = regexp.MustCompile(`\b[VYZ]\d+\b`)
@@ -133,15 +133,22 @@ func vectorMacros(t *testing.T, file string) map[string]bool {
 			if d := define.FindStringSubmatch(code); d != nil {
 				name, code = d[1], strings.TrimSpace(d[2])
 			}
-			if name != "" && (vector.MatchString(code) || wide[macro.FindString(code)]) {
+			code, _, _ = strings.Cut(code, "//")
+			if name != "" && usesVectors(code, wide) {
 				wide[name] = true
 			}
-			if code, _, _ := strings.Cut(line, "//"); !strings.HasSuffix(strings.TrimSpace(code), "\\") {
+			if !strings.HasSuffix(strings.TrimSpace(code), "\\") {
 				name = ""
 			}
 		}
 	}
 	return wide
+}
+
+// usesVectors reports whether a line names a vector register, or a macro of wide, which may be an argument of another.
+func usesVectors(code string, wide map[string]bool) bool {
+	return vector.MatchString(code) ||
+		slices.ContainsFunc(macro.FindAllString(code, -1), func(name string) bool { return wide[name] })
 }
 
 // TestMacros checks that each macro of the assembly is used, that its name begins with the name of its
