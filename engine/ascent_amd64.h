@@ -15,24 +15,28 @@
 #define VJP_NOOP
 #define VJP_STOREZERO(store, off) store(V11, off(DI)(AX*4))
 
-// VJP_GRADARGS loads the arguments of gradRows, at AX, from x on; VJP_GRADROWS does the rows.
+// VJP_GRADROWS is gradRows.
 //
 // DI, SI, DX   current row of dst, x, y     R10, R11, R12  bytes from row to row
 // BX, R13      r and t of the row           R15 rows left, CX elements left of the row
 // V10 h, V11 zero, V12 sign bits, V13 h*t, V14 -r
-#define VJP_GRADARGS \
-	MOVQ gradRowsArgs_x(AX), SI          \
-	MOVQ gradRowsArgs_xs(AX), R11        \
-	MOVQ gradRowsArgs_t(AX), R13         \
-	VBROADCASTSS gradRowsArgs_h(AX), V10 \
-	MOVQ gradRowsArgs_y(AX), DX          \
-	MOVQ gradRowsArgs_ys(AX), R12        \
-	SHLQ $2, R10                         \
-	SHLQ $2, R11                         \
-	SHLQ $2, R12                         \
-	VEC_CLEAR(V11)
-
 #define VJP_GRADROWS \
+	MOVQ args+0(FP), AX                      \
+	MOVQ gradRowsArgs_dst(AX), DI            \
+	MOVQ gradRowsArgs_ds(AX), R10            \
+	MOVQ gradRowsArgs_r(AX), BX              \
+	MOVQ gradRowsArgs_r+8(AX), R15           \
+	MOVQ gradRowsArgs_x(AX), SI              \
+	MOVQ gradRowsArgs_xs(AX), R11            \
+	MOVQ gradRowsArgs_t(AX), R13             \
+	VBROADCASTSS gradRowsArgs_h(AX), V10     \
+	MOVQ gradRowsArgs_y(AX), DX              \
+	MOVQ gradRowsArgs_ys(AX), R12            \
+	SHLQ $2, R10                             \
+	SHLQ $2, R11                             \
+	SHLQ $2, R12                             \
+	VEC_CLEAR(V11)                           \
+	VEC_SIGNBITS(V12)                        \
 	JMP  rowtest                             \
 row: \
 	MOVQ args+0(FP), CX                      \

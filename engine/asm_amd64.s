@@ -13,7 +13,7 @@
 // that runs next is slower. The contents say what a function computes, its head what its registers hold
 // and, where a frame is used, its slots; where a macro of vector_amd64.h is the body or the loop, the head of
 // that does. Operands are in Go order, destination last: VFMADD231PS a, b, c is c = fma(a, b, c). Where
-// a macro needs labels they are its last parameters and carry no other meaning.
+// labels are parameters of a macro they are the last ones and carry no other meaning.
 //
 // Contents:
 //
@@ -566,6 +566,7 @@ TEXT ·quadRowsAVX2(SB), NOSPLIT, $0-104
 	REDUCE_WIDENY                     \
 	REDUCE_FMA64
 
+// REDUCE_SHIFT64 subtracts the mean from Y0 to Y3, REDUCE_SQUARE64 adds their squares to the lanes.
 #define REDUCE_SHIFT64 \
 	VSUBPD Y12, Y0, Y0 \
 	VSUBPD Y12, Y1, Y1 \
@@ -688,7 +689,7 @@ GLOBL ·expConst(SB), RODATA|NOPTR, $448
 
 // func expAVX2(dst, x []float32)
 //
-// EXP_OP Y0 to Y3.
+// EXP_OP changes Y0 to Y3.
 TEXT ·expAVX2(SB), NOSPLIT, $0-48
 	ELEM_ARGSX
 	ELEM_LOOP(VEC_LOADX, EXP_OP, VEC_STORE)
@@ -738,7 +739,7 @@ GLOBL ·logConst(SB), RODATA|NOPTR, $608
 
 // func logAVX2(dst, x []float32)
 //
-// LOG_OP Y0 to Y5.
+// LOG_OP changes Y0 to Y5.
 TEXT ·logAVX2(SB), NOSPLIT, $0-48
 	ELEM_ARGSX
 	ELEM_LOOP(VEC_LOADX, LOG_OP, VEC_STORE)

@@ -613,13 +613,6 @@ end:
 
 // func gradRowsAVX2(args *gradRowsArgs)
 TEXT ·gradRowsAVX2(SB), NOSPLIT, $0-8
-	MOVQ args+0(FP), AX
-	MOVQ gradRowsArgs_dst(AX), DI
-	MOVQ gradRowsArgs_ds(AX), R10
-	MOVQ gradRowsArgs_r(AX), BX
-	VJP_GRADARGS
-	VEC_SIGNBITS(Y12)
-	MOVQ gradRowsArgs_r+8(AX), R15
 	VJP_GRADROWS
 	VZEROUPPER
 	RET

@@ -340,13 +340,6 @@ stored:
 
 // func gradRowsAVX512(args *gradRowsArgs)
 TEXT ·gradRowsAVX512(SB), NOSPLIT, $0-8
-	MOVQ args+0(FP), AX
-	MOVQ gradRowsArgs_dst(AX), DI
-	MOVQ gradRowsArgs_ds(AX), R10
-	MOVQ gradRowsArgs_r(AX), BX
-	MOVQ gradRowsArgs_r+8(AX), R15
-	VJP_GRADARGS
-	VEC_SIGNBITS(Z12)
 	VJP_GRADROWS
 	VZEROUPPER
 	RET

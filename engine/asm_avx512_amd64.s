@@ -559,7 +559,7 @@ TEXT ·addRowsAVX512(SB), NOSPLIT, $0-80
 
 // func expAVX512(dst, x []float32)
 //
-// EXP_OP Z0 to Z3 and Z16 to Z27.
+// EXP_OP changes Z0 to Z3 and Z16 to Z27.
 TEXT ·expAVX512(SB), NOSPLIT, $0-48
 	ELEM_ARGSX
 	EXP_CONSTANTS
@@ -587,7 +587,7 @@ TEXT ·expAVX512(SB), NOSPLIT, $0-48
 
 // func logAVX512(dst, x []float32)
 //
-// LOG_OP Z0 to Z5 and K2.
+// LOG_OP changes Z0 to Z5 and K2.
 TEXT ·logAVX512(SB), NOSPLIT, $0-48
 	ELEM_ARGSX
 	ELEM_LOOP(VEC_LOADX, LOG_OP, VEC_STORE)

@@ -23,10 +23,8 @@
 	MOVQ dst_len+8(FP), CX
 
 #define ELEM_ARGSXY \
-	MOVQ dst_base+0(FP), DI \
-	MOVQ x_base+24(FP), SI  \
-	MOVQ y_base+48(FP), DX  \
-	MOVQ dst_len+8(FP), CX
+	ELEM_ARGSX \
+	MOVQ y_base+48(FP), DX
 
 #define ELEM_MUL VMULPS V1, V0, V0
 #define ELEM_SUB VSUBPS V1, V0, V0
