@@ -299,6 +299,8 @@ four:
 	REDUCE_ZERO
 	SUBQ $16, CX
 	JLT  fourrest
+	TESTQ R11, R11
+	JEQ  shared
 fourblock:
 	REDUCE_DOT((SI), (DX), Y4, Y5)
 	REDUCE_DOT((SI)(R10*1), (DX)(R11*1), Y6, Y7)
@@ -310,6 +312,24 @@ fourblock:
 	ADDQ $64, R15
 	SUBQ $16, CX
 	JGE  fourblock
+	JMP  fourrest
+shared: // one row of y for all
+	VMOVUPS (DX), Y0
+	VMOVUPS 32(DX), Y1
+	VFMADD231PS (SI), Y0, Y4
+	VFMADD231PS 32(SI), Y1, Y5
+	VFMADD231PS (SI)(R10*1), Y0, Y6
+	VFMADD231PS 32(SI)(R10*1), Y1, Y7
+	VFMADD231PS (SI)(R10*2), Y0, Y8
+	VFMADD231PS 32(SI)(R10*2), Y1, Y9
+	VFMADD231PS (R13), Y0, Y10
+	VFMADD231PS 32(R13), Y1, Y11
+	ADDQ $64, SI
+	ADDQ $64, DX
+	ADDQ $64, R13
+	SUBQ $16, CX
+	JGE  shared
+	MOVQ DX, R15
 fourrest:
 	ADDQ $16, CX
 	JEQ  fourtree
