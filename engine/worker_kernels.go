@@ -96,19 +96,14 @@ func (w *Worker) MatMulInPlace(c, a, b Matrix, acc bool) {
 	w.e.multiply(w.index, c, a, &operand{direct: b}, acc)
 }
 
-// MatMulThin sets C = A B, or C += A B with acc, for a B of few columns (CS 1), behind which another
-// panel width of numbers can be read: the other columns of a panel are then what lies beside and
-// below, and are thrown away. next is prefetched meanwhile.
-func (w *Worker) MatMulThin(c, a, b Matrix, acc bool, next []float32) {
-	e, nr := w.e, w.e.kern.nr
-	arena, nb := &e.scratch[w.index], e.kern.blocks(a.Cols)
-	for j0 := 0; j0 < c.Cols; j0 += nr {
-		for kb := range nb {
-			k0, k1 := Part(a.Cols, nb, kb)
-			left := e.prepareA(arena, a.Slice(0, a.Rows, k0, k1), 1)
-			e.multiplyTile(arena, c.Slice(0, c.Rows, j0, c.Cols), &left, panelB{b.Data[k0*b.RS+j0:], b.RS, next},
-				acc || kb > 0)
-		}
+// MatMulThin sets C = A B, or C += A B with acc, for a B of one column (CS 1), behind which another panel width of
+// numbers can be read: the other columns of a panel are then what lies below, and are thrown away.
+func (w *Worker) MatMulThin(c, a, b Matrix, acc bool) {
+	e, arena, nb := w.e, &w.e.scratch[w.index], w.e.kern.blocks(a.Cols)
+	for kb := range nb {
+		k0, k1 := Part(a.Cols, nb, kb)
+		left := e.prepareA(arena, a.Slice(0, a.Rows, k0, k1), 1)
+		e.multiplyTile(arena, c, &left, panelB{data: b.Data[k0*b.RS:], rs: b.RS}, acc || kb > 0)
 	}
 }
 

@@ -411,7 +411,7 @@ func (p *dense) takeRow(worker *engine.Worker, j *sparseJob, b int) {
 	m.work.Active[0].Add(int64(active))
 }
 
-func (p *dense) evaluate(worker *engine.Worker, work *blockWork, x engine.Matrix, group []pairQ, _ int) {
+func (p *dense) evaluate(worker *engine.Worker, work *blockWork, x engine.Matrix, group []pairQ) {
 	ld, i, n := p.pairFloats(), int(group[0].component), len(group)
 	g := engine.Matrix{Data: work.values[work.slots*ld:], Rows: n, Cols: p.m.D, RS: ld, CS: 1}
 	delta := worker.ScratchRows(slotDelta, n, p.m.D, ld)

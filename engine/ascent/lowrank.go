@@ -6,7 +6,6 @@ package ascent
 import (
 	"fmt"
 	"slices"
-	"sync"
 
 	"dpnbench/engine"
 )
@@ -19,11 +18,9 @@ type lowRank struct {
 	w []float32 // k x d, or the d that all components share
 	f []float32 // k r x d, F_1 above F_2 and so on
 
-	tier    engine.Tier    // of the engine that set them; 0 before
-	offset  []float32      // k r: -F_i (mu_i - o)
-	columns []float32      // F_i^T and -w_i*mu_i of the components in use (columnsOf)
-	known   []columnsState // of columns
-	centres []float32      // k x d: -w_i*mu_i
+	tier    engine.Tier // of the engine that set them; 0 before
+	offset  []float32   // k r: -F_i (mu_i - o)
+	centres []float32   // k x d: -w_i*mu_i
 
 	least, most float64 // weights, if they are shared (makeBounds)
 
@@ -59,6 +56,9 @@ type lowRank struct {
 // on its differences: its diagonal part, where it is large, is a sum of positive terms in
 // lanes, from x - mu_i and not from products of squares. Where q is 1200 at d = 784 it is
 // off by some 2e-4.
+//
+// With S below 0 few components have a responsibility above 0 after the first step. Z_i is then a dot product in
+// lanes, of x - mu_i, but for the first step; the backward pass takes U F_i^T in lanes in all steps.
 func NewLowRankMixture(k, d, r int, mu, c []float32) *Mixture {
 	if r < 0 || r > d {
 		panic(fmt.Sprintf("ascent: NewLowRankMixture: rank %d in %d dimensions", r, d))
@@ -94,43 +94,20 @@ func (m *Mixture) SetLowRank(e *engine.Engine, w, f []float32, s float32) {
 	}
 	l.w, l.f, l.s, m.origin = w, f, s, m.Origin
 	m.generations++
+	bounds := m.bounds != nil // they will be needed again: make them while F_i is in the cache
 	m.forgetBounds()
+	m.boundsMade = bounds
 	m.forgetCentres()
 	engine.Grow(&l.centres, k*d)
 	engine.Grow(&l.offset, kr)
-	engine.Grow(&l.columns, k*((l.r+1)*d+e.PanelCols()))
-	engine.Grow(&l.known, k)
-	for i := range l.known {
-		l.known[i].known = false
-	}
 	cost := engine.ElementFlops((kr + k) * d)
-	tasks := e.TasksFor(k, cost)
-	runIn(e, &l.products, centreProducts{l: l, tasks: tasks}, tasks, cost)
-	l.tier, l.projected, l.combined = e.Tier(), false, false
-}
-
-// columnsState says whether the columns of a component are known since SetLowRank.
-type columnsState struct {
-	sync.Mutex
-	known bool
-}
-
-// columnsOf returns F_i^T and, as a last column, -w_i*mu_i (d x (r + 1)), with what MatMulThin reads beyond them. They
-// are laid out when they are first asked for: few rows are multiplied by few components.
-func (l *lowRank) columnsOf(worker *engine.Worker, i int) engine.Matrix {
-	d, n := l.m.D, l.r+1
-	state, room := &l.known[i], n*d+worker.Engine().PanelCols()
-	columns := engine.View(l.columns[i*room:(i+1)*room], d, n)
-	state.Lock()
-	defer state.Unlock()
-	if !state.known {
-		worker.Transpose(columns.Slice(0, d, 0, l.r), l.factorsOf(i))
-		for p, v := range l.centreOf(i) {
-			columns.Data[p*n+l.r] = v
-		}
-		state.known = true
+	if bounds {
+		l.rangeWeights()
+		cost += e.GoFlops(l.boundElements())
 	}
-	return columns
+	tasks := e.TasksFor(k, cost)
+	runIn(e, &l.products, centreProducts{l: l, tasks: tasks, bounds: bounds}, tasks, cost)
+	l.tier, l.projected, l.combined = e.Tier(), false, false
 }
 
 // prepareDense packs what the products of the dense route multiply with, once after SetLowRank: those of
@@ -182,8 +159,9 @@ func (l *lowRank) weightsOf(i int) []float32 { return l.allWeights().Row(i) }
 
 // centreProducts computes -w_i mu_i, and the offsets -F_i (mu_i - o).
 type centreProducts struct {
-	l     *lowRank
-	tasks int
+	l      *lowRank
+	tasks  int
+	bounds bool // make the bounds, too
 }
 
 // Run computes those of some components.
@@ -197,6 +175,9 @@ func (j *centreProducts) Run(worker *engine.Worker, task int) {
 		mu := l.fromOrigin(worker, asRow(l.m.mu(i)))
 		worker.RowDots(offset, l.factorsOf(i), repeated(mu.Row(0), l.r))
 		worker.Scale(offset, -1, offset)
+		if j.bounds {
+			l.makeBound(worker, i)
+		}
 	}
 }
 
@@ -232,13 +213,34 @@ func (l *lowRank) reshape(tr *Trajectory) {
 
 func (l *lowRank) run(j *ascentJob) { j.e.Run(j, j.plan.Blocks, j.plan.Flops) }
 
-// quadForms computes Z and q_i (row i of q, whose rows are qs apart) of the rows of x.
-func (l *lowRank) quadForms(worker *engine.Worker, z engine.Matrix, q []float32, qs int, x engine.Matrix) {
+// quadForms computes Z and q_i (row i of q, whose rows are qs apart) of the rows of x at step t.
+func (l *lowRank) quadForms(worker *engine.Worker, z engine.Matrix, q []float32, qs int, x engine.Matrix, t int) {
+	if r := l.r; l.inLanes() && t > 0 {
+		for i := range l.m.K {
+			for b := range x.Rows {
+				q[i*qs+b] = l.laneQuadForm(worker, z.Row(b)[i*r:(i+1)*r], x.Row(b), i)
+			}
+		}
+		return
+	}
 	for b := range x.Rows {
 		copy(z.Row(b), l.offset)
 	}
 	worker.MatMulPacked(z, l.fromOrigin(worker, x), &l.project, true, nil)
 	l.squares(worker, z, q, qs, x)
+}
+
+// inLanes reports whether sums over features are taken in lanes, but for Z at the first step. Where factors are
+// subtracted, few pairs of a row and a component count: dot products read F_i as it lies, and chains its transpose.
+func (l *lowRank) inLanes() bool { return l.s < 0 }
+
+// laneQuadForm sets z to F_i (x - mu_i) of a row x, in lanes, and returns its q_i.
+func (l *lowRank) laneQuadForm(worker *engine.Worker, z, x []float32, i int) float32 {
+	mu, delta, q := l.m.mu(i), worker.Scratch(slotRight, len(x)), worker.Scratch(slotGradient, 1)
+	worker.QuadRows(q, asRow(x), mu, l.weightsOf(i))
+	worker.Sub(delta, x, mu)
+	worker.RowDots(z, l.factorsOf(i), repeated(delta, l.r))
+	return q[0] + float32(l.s*worker.ShortDot(z, z))
 }
 
 // fromOrigin returns x - o.
@@ -265,12 +267,16 @@ func (l *lowRank) squares(worker *engine.Worker, z engine.Matrix, q []float32, q
 			worker.QuadRows(q[i*qs+b0:i*qs+b1], rows, m.mu(i), weights.Row(i))
 		}
 	}
-	squares := worker.Scratch(slotGradient, x.Rows)
 	for i := 0; i < m.K && r > 0; i++ {
-		zi := z.Slice(0, z.Rows, i*r, (i+1)*r)
-		worker.RowDots(squares, zi, zi)
-		worker.Axpy(l.s, squares, q[i*qs:i*qs+x.Rows])
+		l.addSquares(worker, q[i*qs:i*qs+x.Rows], z.Slice(0, z.Rows, i*r, (i+1)*r))
 	}
+}
+
+// addSquares adds S rowsum(Z_i^2) to q_i.
+func (l *lowRank) addSquares(worker *engine.Worker, q []float32, z engine.Matrix) {
+	squares := worker.Scratch(slotGradient, z.Rows)
+	worker.RowDots(squares, z, z)
+	worker.Axpy(l.s, squares, q)
 }
 
 func (l *lowRank) block(_ *engine.Worker, _ int, x engine.Matrix) engine.Matrix { return x }
@@ -280,7 +286,7 @@ func (l *lowRank) block(_ *engine.Worker, _ int, x engine.Matrix) engine.Matrix 
 func (l *lowRank) step(worker *engine.Worker, j *ascentJob, b *stepBlock) {
 	rows, k, d := b.x.Rows, l.m.K, l.m.D
 	z := l.place(worker, j, b, slotY, k*l.r)
-	l.quadForms(worker, z, b.q, b.qs, b.x)
+	l.quadForms(worker, z, b.q, b.qs, b.x, b.t)
 	if !j.mixture(worker, b, 0, rows) {
 		return
 	}

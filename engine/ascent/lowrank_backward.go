@@ -121,9 +121,13 @@ func (j *lowRankVJPJob) step(worker *engine.Worker, block *lowRankBlock, t, r0, 
 	sum := tr.sum[t*tr.Rows+r0 : t*tr.Rows+r1]
 	scaled, lists := tr.block(tr.scaled, n, t, r0, r1), &l.m.memory(worker).active
 	lists.find(res)
-	if tr.sparse {
-		multiplyRows(worker, byX, u, x)
-		l.activeSlopes(worker, s, res, u, byX, y, z)
+	if tr.sparse || l.inLanes() {
+		if l.inLanes() {
+			l.laneSlopes(worker, s, res, u, x, y, z)
+		} else {
+			multiplyRows(worker, byX, u, x)
+			l.activeSlopes(worker, s, res, u, byX, y, z)
+		}
 		worker.MixtureVJP(res.Data, s.Data, tr.Rows, sum, k)
 		l.scaleActive(worker, vjp, res, s, y, z)
 		for b := range rows {
@@ -210,47 +214,64 @@ func multiplyRows(worker *engine.Worker, dst, x, y engine.Matrix) {
 	}
 }
 
+// laneSlopes sets y_i = F_i u and s_i for the pairs of a row and a component whose responsibility is not 0, in lanes; of
+// the others s is 0.
+func (l *lowRank) laneSlopes(worker *engine.Worker, s, res, u, x, y, z engine.Matrix) {
+	r, g := l.r, worker.Scratch(slotRowNumbers, l.m.D)
+	for i := range l.m.K {
+		si := s.Row(i)
+		clear(si)
+		for b, v := range res.Row(i) {
+			if v == 0 {
+				continue
+			}
+			yi := y.Row(b)[i*r : (i+1)*r]
+			worker.RowDots(yi, l.factorsOf(i), repeated(u.Row(b), r))
+			worker.Sub(g, x.Row(b), l.m.mu(i))
+			worker.Multiply(g, g, l.weightsOf(i))
+			si[b] = -(float32(l.s*worker.ShortDot(yi, z.Row(b)[i*r:(i+1)*r])) + worker.ShortDot(u.Row(b), g))
+		}
+	}
+}
+
 // activeSlopes is slopes for the pairs of a row and a component whose responsibility is not 0; of the others s
 // is 0.
 func (l *lowRank) activeSlopes(worker *engine.Worker, s, res, u, byX, y, z engine.Matrix) {
-	const most = 32 // pairs, and those of a component, that are multiplied together where weights are shared
-	d, r := l.m.D, l.r
-	memory, nr, room := l.m.memory(worker), worker.Engine().PanelCols(), u.Rows+most
-	rows, rowsX := worker.ScratchRows(slotRows, u.Rows, d, d), worker.ScratchRows(slotPicked, room, d, d)
-	weights := engine.View(worker.Scratch(slotColumn, d+nr), d, 1)
-	numbers := worker.Scratch(slotRowNumbers, 2*room)
-	last, dots, list := engine.View(numbers, room, 1), numbers[room:], memory.sorted[:0]
+	d, r, room := l.m.D, l.r, worker.Engine().PanelCols()
+	rows, rowsX := worker.ScratchRows(slotRows, u.Rows, d, d), worker.ScratchRows(slotPicked, u.Rows, d, d)
+	column := engine.View(worker.Scratch(slotColumn, d+room), d, 1)
+	last := engine.View(worker.Scratch(slotRowNumbers, u.Rows), u.Rows, 1)
 	for i := range l.m.K {
-		clear(s.Row(i))
-		first := len(list)
+		si, n := s.Row(i), 0
 		for b, v := range res.Row(i) {
 			if v != 0 {
-				copy(rows.Row(len(list)-first), u.Row(b))
-				copy(rowsX.Row(len(list)), byX.Row(b))
-				list = append(list, pair{component: int32(i), row: int32(b)})
+				copy(rows.Row(n), u.Row(b))
+				copy(rowsX.Row(n), byX.Row(b))
+				n++
 			}
 		}
-		if n := len(list) - first; n > 0 {
-			ys := worker.ScratchRows(slotQ, n, r+1, r+1)
-			worker.MatMulThin(ys, rows.Slice(0, n, 0, d), l.columnsOf(worker, i), false, nil)
-			for q, at := range list[first:] {
-				last.Data[first+q], dots[first+q] = ys.At(q, r), 0
-				if b := int(at.row); r > 0 {
-					copy(y.Row(b)[i*r:], ys.Row(q)[:r])
-					dots[first+q] = worker.ShortDot(ys.Row(q)[:r], z.Row(b)[i*r:(i+1)*r])
-				}
-			}
+		clear(si)
+		if n == 0 {
+			continue
 		}
-		if n := len(list); n > 0 && (n >= most || !l.shared() || i == l.m.K-1) {
-			copy(weights.Data, l.weightsOf(i))
-			worker.MatMulThin(last.Slice(0, n, 0, 1), rowsX.Slice(0, n, 0, d), weights, true, nil)
-			for q, at := range list {
-				s.Set(int(at.component), int(at.row), -(float32(l.s*dots[q]) + last.Data[q]))
+		ys, ui, sum := worker.ScratchRows(slotQ, n, r, r), rows.Slice(0, n, 0, d), last.Slice(0, n, 0, 1)
+		if r > 0 {
+			worker.MatMul(ys, ui, l.factorsOf(i).T(), false)
+		}
+		copy(column.Data, l.centreOf(i))
+		worker.MatMulThin(sum, ui, column, false)
+		copy(column.Data, l.weightsOf(i))
+		worker.MatMulThin(sum, rowsX.Slice(0, n, 0, d), column, true)
+		n = 0
+		for b, v := range res.Row(i) {
+			if v != 0 {
+				yi := y.Row(b)[i*r : (i+1)*r]
+				copy(yi, ys.Row(n))
+				si[b] = -(float32(l.s*worker.ShortDot(yi, z.Row(b)[i*r:(i+1)*r])) + sum.Data[n])
+				n++
 			}
-			list = list[:0]
 		}
 	}
-	memory.sorted = list
 }
 
 // clearInactive clears a row of a left operand (k r + k) where responsibilities (k x rows) of row b are 0.

@@ -12,11 +12,21 @@ import (
 func (l *lowRank) boundable() bool { return true }
 
 func (l *lowRank) makeBounds(e *engine.Engine) {
+	if !l.m.boundsMade {
+		l.rangeWeights()
+	}
+	l.m.runBounds(e, l.m.K, l.boundElements())
+}
+
+// rangeWeights finds the range of weights that all components share.
+func (l *lowRank) rangeWeights() {
 	if l.shared() {
 		l.least, l.most = weightRange(l.w)
 	}
-	l.m.runBounds(e, l.m.K, float64(l.m.K*(1+l.r*l.r/4))*float64(l.m.D)/4)
 }
+
+// boundElements is how many elements makeBound reads for all components, as runBounds counts them.
+func (l *lowRank) boundElements() float64 { return float64(l.m.K*(1+l.r*l.r/4)) * float64(l.m.D) / 4 }
 
 // weightRange returns the smallest and the largest of some weights: NaN as the smallest if one is.
 func weightRange(w []float32) (least, most float64) {
@@ -193,28 +203,24 @@ func (l *lowRank) quadFormsOnce(worker *engine.Worker, z engine.Matrix, q []floa
 	l.squares(worker, z, q, qs, x)
 }
 
-func (l *lowRank) evaluate(worker *engine.Worker, work *blockWork, x engine.Matrix, group []pairQ, next int) {
+func (l *lowRank) evaluate(worker *engine.Worker, work *blockWork, x engine.Matrix, group []pairQ) {
 	m, d, r, i, n := l.m, l.m.D, l.r, int(group[0].component), len(group)
-	rows := worker.ScratchRows(slotPicked, n, d, d)
+	z := engine.View(work.values[work.slots*r:][:n*r], n, r)
+	if l.inLanes() {
+		for p := range group {
+			group[p].q = l.laneQuadForm(worker, z.Row(p), x.Row(int(group[p].row)), i)
+		}
+		return
+	}
+	q, rows := worker.Scratch(slotQ, n), worker.ScratchRows(slotPicked, n, d, d)
 	for p, v := range group {
 		copy(rows.Row(p), x.Row(int(v.row)))
+		copy(z.Row(p), l.offset[i*r:(i+1)*r])
 	}
-	q := worker.Scratch(slotQ, n)
 	worker.QuadRows(q, rows, m.mu(i), l.weightsOf(i))
 	if r > 0 {
-		rows := l.fromOrigin(worker, rows)
-		var prefetch []float32
-		if next >= 0 {
-			prefetch = l.columnsOf(worker, next).Data
-		}
-		z := engine.Matrix{Data: work.values[work.slots*r:], Rows: n, Cols: r, RS: r, CS: 1}
-		for p := range n {
-			copy(z.Row(p), l.offset[i*r:(i+1)*r])
-		}
-		worker.MatMulThin(z, rows, l.columnsOf(worker, i).Slice(0, d, 0, r), true, prefetch)
-		squares := worker.Scratch(slotRowNumbers, n)
-		worker.RowDots(squares, z, z)
-		worker.Axpy(l.s, squares, q)
+		worker.MatMul(z, l.fromOrigin(worker, rows), l.factorsOf(i).T(), true)
+		l.addSquares(worker, q, z)
 	}
 	for p := range group {
 		group[p].q = q[p]

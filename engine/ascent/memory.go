@@ -21,7 +21,7 @@ const (
 	slotRows   // rows that are handled together, or those of a component
 	slotPicked // some of them
 	slotTile   // a square that is transposed, or numbers of a block
-	slotColumn // w_i, with what MatMulThin reads beyond it
+	slotColumn // w_i or -w_i*mu_i, with what MatMulThin reads beyond it
 	slotSingle // memory of a singleRow
 	slotPadded // rows with padding
 	slotPieces // gradients of a component that wait

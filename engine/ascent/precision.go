@@ -59,9 +59,8 @@ type precision interface {
 	// rows [r0, r1).
 	firstStep(j *sparseJob)
 	takeFirstStep(worker *engine.Worker, j *sparseJob, r0, r1 int)
-	// evaluate sets q_i, and G_i or Z_i, of some rows x for one component. next is the component of the
-	// following group, or -1.
-	evaluate(worker *engine.Worker, work *blockWork, x engine.Matrix, group []pairQ, next int)
+	// evaluate sets q_i, and G_i or Z_i, of some rows x for one component.
+	evaluate(worker *engine.Worker, work *blockWork, x engine.Matrix, group []pairQ)
 	// rowGradient sets grad to the gradient of row p of a block at step t.
 	rowGradient(worker *engine.Worker, j *sparseJob, work *blockWork, t, p int, x, grad []float32)
 }

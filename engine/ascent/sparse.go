@@ -353,15 +353,12 @@ func (j *sparseJob) evaluate(worker *engine.Worker, work *blockWork, x engine.Ma
 	work.sortTodo(j.m.K)
 	work.reserve((work.slots + len(work.todo)) * j.m.precision.pairFloats())
 	for lo := 0; lo < len(work.todo); {
-		hi, next := lo+1, -1
+		hi := lo + 1
 		for hi < len(work.todo) && work.todo[hi].component == work.todo[lo].component {
 			hi++
 		}
-		if hi < len(work.todo) {
-			next = int(work.todo[hi].component)
-		}
 		group := work.todo[lo:hi]
-		j.m.precision.evaluate(worker, work, x, group, next)
+		j.m.precision.evaluate(worker, work, x, group)
 		for n := range group {
 			group[n].slot = int32(work.slots + n)
 			j.updateBounds(worker, work, group[n])
