@@ -214,8 +214,8 @@ func multiplyRows(worker *engine.Worker, dst, x, y engine.Matrix) {
 	}
 }
 
-// laneSlopes sets y_i = F_i u and s_i for the pairs of a row and a component whose responsibility is not 0, in lanes; of
-// the others s is 0.
+// laneSlopes sets y_i = F_i u and s_i for the pairs of a row and a component whose responsibility is not 0, in lanes;
+// of the others s is 0.
 func (l *lowRank) laneSlopes(worker *engine.Worker, s, res, u, x, y, z engine.Matrix) {
 	r, g := l.r, worker.Scratch(slotRowNumbers, l.m.D)
 	for i := range l.m.K {
