@@ -58,7 +58,8 @@ type lowRank struct {
 // off by some 2e-4.
 //
 // With S below 0 few components have a responsibility above 0 after the first step. Z_i is then a dot product in
-// lanes, of x - mu_i, but for the first step; the backward pass takes U F_i^T in lanes in all steps.
+// lanes, of x - mu_i, but for the first step; the backward pass takes U F_i^T in lanes in all steps. So Phi of a later
+// step of a Trajectory is what Potential returns for its x only up to rounding.
 func NewLowRankMixture(k, d, r int, mu, c []float32) *Mixture {
 	if r < 0 || r > d {
 		panic(fmt.Sprintf("ascent: NewLowRankMixture: rank %d in %d dimensions", r, d))
