@@ -133,13 +133,15 @@ func (v *evaluation) printMNISTC(s *mnistcScores, images string, n int) {
 	for _, r := range s.Rows {
 		head = append(head, r.Name)
 	}
-	table := [][]string{head}
+	table, undefined := [][]string{head}, false
 	add := func(name string, of func(r mnistcRow) separation.Float) {
 		line := []string{name}
 		for _, r := range s.Rows {
 			cell := "-"
 			if x := of(r); x.IsFinite() {
 				cell = fmt.Sprintf("%.2f%%", 100*float64(x))
+			} else {
+				undefined = true
 			}
 			line = append(line, cell)
 		}
@@ -157,6 +159,10 @@ func (v *evaluation) printMNISTC(s *mnistcScores, images string, n int) {
 	add("relative mCE, mean of ratios", func(r mnistcRow) separation.Float { return r.RelativeMCE })
 	add("relative mCE, ratio of sums", func(r mnistcRow) separation.Float { return r.SummedRelativeMCE })
 	v.table(table)
+	if undefined {
+		v.printf("-: not defined, because under a corruption %s makes no more errors than on clean images, or none\n",
+			s.Baseline)
+	}
 	made := fmt.Sprintf("corrupted by seed %d", v.corruptSeed)
 	if folder, ok := v.arrays(); ok {
 		made = "the arrays of " + format.Printable(folder)

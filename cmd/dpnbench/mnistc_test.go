@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"dpnbench/dpn"
 	"dpnbench/dpn/baseline"
+	"dpnbench/dpn/separation"
 	"dpnbench/engine/num"
 	"dpnbench/internal/longtest"
 )
@@ -205,21 +207,42 @@ func TestMNISTCBad(t *testing.T) {
 		"no folder identity")
 }
 
+// printedMNISTC returns the table of s and the lines below it, for n images of mnist.
+func printedMNISTC(t *testing.T, s *mnistcScores, n int) string {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &evaluation{app: &app{out: printer{File: f}}, split: "test"}
+	v.printMNISTC(s, "mnist", n)
+	text, err := os.ReadFile(f.Name())
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // Published figures are of all test images of MNIST: a line says so beside those of a part.
 func TestMNISTCOfAPart(t *testing.T) {
 	for n, warned := range map[int]bool{1000: true, 10000: false} {
-		f, err := os.Create(filepath.Join(t.TempDir(), "out"))
-		if err != nil {
-			t.Fatal(err)
+		text := printedMNISTC(t, &mnistcScores{}, n)
+		if strings.Contains(text, "compare them only if these, 1,000 images of mnist") != warned {
+			t.Errorf("%d images: printed %q", n, text)
 		}
-		v := &evaluation{app: &app{out: printer{File: f}}, split: "test"}
-		v.printMNISTC(&mnistcScores{}, "mnist", n)
-		text, err := os.ReadFile(f.Name())
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if err != nil || strings.Contains(string(text), "compare them only if these, 1,000 images of mnist") != warned {
-			t.Errorf("%d images: %v, printed %q", n, err, text)
+	}
+}
+
+// A line says why a ratio to a baseline that a corruption does not harm is missing.
+func TestMNISTCUndefined(t *testing.T) {
+	for relative, missing := range map[float64]bool{1: false, math.NaN(): true} {
+		row := mnistcRow{Name: "a", MCE: 1, SummedMCE: 1, RelativeMCE: separation.Float(relative), SummedRelativeMCE: 1}
+		text := printedMNISTC(t, &mnistcScores{Baseline: "the CNN", Rows: []mnistcRow{row}}, 10000)
+		if strings.Contains(text, "the CNN makes no more errors than on clean images") != missing {
+			t.Errorf("relative mCE %v: printed %q", relative, text)
 		}
 	}
 }
