@@ -9,9 +9,14 @@ package main
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/tools/go/analysis/checker"
 	"golang.org/x/tools/go/analysis/suite/vet"
@@ -23,6 +28,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "vet: expected systems: GOOS/GOARCH, each with build tags after commas")
 		os.Exit(2)
 	}
+	debug.SetGCPercent(100) // .ci/run sets more: the memory then takes more time than its collection, and 5 GB
 	for _, target := range os.Args[1:] {
 		fmt.Println("vet", target)
 		if err := check(target, "./..."); err != nil {
@@ -30,6 +36,23 @@ func main() {
 			os.Exit(1)
 		}
 	}
+}
+
+var (
+	files  = token.NewFileSet()
+	parsed sync.Map // the syntax of files by name: most belong to several systems
+)
+
+// parse parses a file, as package packages does, or returns what an earlier call has made of it.
+func parse(files *token.FileSet, name string, text []byte) (*ast.File, error) {
+	if f, ok := parsed.Load(name); ok {
+		return f.(*ast.File), nil
+	}
+	f, err := parser.ParseFile(files, name, text, parser.AllErrors|parser.ParseComments)
+	if err == nil {
+		parsed.Store(name, f)
+	}
+	return f, err
 }
 
 // check vets packages for a target, GOOS/GOARCH[,TAG...]. What it finds goes to stderr.
@@ -44,6 +67,8 @@ func check(target string, patterns ...string) error {
 		list, cgo = slices.Delete(list, at, at+1), "1" // as a flag it would choose files, without a C compiler
 	}
 	loaded, err := packages.Load(&packages.Config{
+		Fset:       files,
+		ParseFile:  parse,
 		Mode:       packages.LoadAllSyntax | packages.NeedModule,
 		Tests:      true,
 		Env:        append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED="+cgo),
