@@ -302,7 +302,7 @@ var densityHashes = map[string]string{
 	potential.FormFull:    "136a3d1241cc9801",
 	potential.FormDiag:    "5199828764146129",
 	potential.FormLowRank: "9d3bd222b92aa98d",
-	potential.FormFlat:    "945ffc91ca54549c",
+	potential.FormFlat:    "ccd93ea00dfb99d2",
 	potential.FormTied:    "537357c4b71d9327",
 }
 

@@ -124,7 +124,7 @@ func TestShardedBits(t *testing.T) {
 	for name, want := range map[string]string{
 		"noise":     "f40e2f881f763321",
 		"densities": "c410ce17ff6483d8",
-		"robust":    "18badd9298a5bb45",
+		"robust":    "e8b972bcc047a5b5",
 		"conv3":     "b5229a6ffb6dc977",
 		"paper":     "1157ea80465eaae0",
 		"pixels":    "e78fe3eb1737eed1",

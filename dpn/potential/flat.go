@@ -76,8 +76,12 @@ func orthonormalise(w *engine.Worker, u engine.Matrix) {
 	}
 }
 
+// mixture chooses sums in lanes where responsibilities are nearly one-hot: with many features that are hardly scaled
+// down, rows are far from all centres but one.
 func (f *flatForm) mixture(mu, c []float32) *ascent.Mixture {
-	return ascent.NewLowRankMixture(f.k, f.d, f.r, mu, c)
+	m := ascent.NewLowRankMixture(f.k, f.d, f.r, mu, c)
+	m.Lanes = f.d >= 256 && f.scale >= 0.5
+	return m
 }
 
 func (f *flatForm) prepare(e *engine.Engine, m *ascent.Mixture) {

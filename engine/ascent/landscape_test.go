@@ -35,6 +35,7 @@ func (h *landscape) by(e *engine.Engine, route Route) *Mixture {
 func (h *landscape) mixture(e *engine.Engine) *Mixture {
 	if h.low >= 0 {
 		m := NewLowRankMixture(h.k, h.d, h.low, h.mu, h.c)
+		m.Lanes = true
 		m.SetLowRank(e, h.w, h.f, h.sign)
 		return m
 	}

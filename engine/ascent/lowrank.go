@@ -12,11 +12,12 @@ import (
 
 // lowRank is the form of precisions of low rank, in the layouts in which the products read them.
 type lowRank struct {
-	m *Mixture
-	r int
-	s float32   // S
-	w []float32 // k x d, or the d that all components share
-	f []float32 // k r x d, F_1 above F_2 and so on
+	m     *Mixture
+	r     int
+	s     float32   // S
+	lanes bool      // Mixture.Lanes
+	w     []float32 // k x d, or the d that all components share
+	f     []float32 // k r x d, F_1 above F_2 and so on
 
 	tier    engine.Tier // of the engine that set them; 0 before
 	offset  []float32   // k r: -F_i (mu_i - o)
@@ -57,9 +58,9 @@ type lowRank struct {
 // lanes, from x - mu_i and not from products of squares. Where q is 1200 at d = 784 it is
 // off by some 2e-4.
 //
-// With S below 0 few components have a responsibility above 0 after the first step. Z_i is then a dot product in
-// lanes, of x - mu_i, but for the first step; the backward pass takes U F_i^T in lanes in all steps. So Phi of a later
-// step of a Trajectory is what Potential returns for its x only up to rounding.
+// With Lanes, and S below 0, Z_i is a dot product in lanes, of x - mu_i, but for the first step of an ascent; the
+// backward pass takes U F_i^T in lanes in all steps. So Phi of a later step of a Trajectory is what Potential returns
+// for its x only up to rounding.
 func NewLowRankMixture(k, d, r int, mu, c []float32) *Mixture {
 	if r < 0 || r > d {
 		panic(fmt.Sprintf("ascent: NewLowRankMixture: rank %d in %d dimensions", r, d))
@@ -93,7 +94,7 @@ func (m *Mixture) SetLowRank(e *engine.Engine, w, f []float32, s float32) {
 	if m.Origin != nil {
 		engine.CheckLength("SetLowRank", "Origin", len(m.Origin), d)
 	}
-	l.w, l.f, l.s, m.origin = w, f, s, m.Origin
+	l.w, l.f, l.s, l.lanes, m.origin = w, f, s, m.Lanes, m.Origin
 	m.generations++
 	bounds := m.bounds != nil // they will be needed again: make them while F_i is in the cache
 	m.forgetBounds()
@@ -231,9 +232,9 @@ func (l *lowRank) quadForms(worker *engine.Worker, z engine.Matrix, q []float32,
 	l.squares(worker, z, q, qs, x)
 }
 
-// inLanes reports whether sums over features are taken in lanes, but for Z at the first step. Where factors are
-// subtracted, few pairs of a row and a component count: dot products read F_i as it lies, and chains its transpose.
-func (l *lowRank) inLanes() bool { return l.s < 0 }
+// inLanes reports whether sums over features are taken in lanes, but for Z at the first step. Dot products read F_i as
+// it lies, and chains its transpose, which pays only for many rows of a component.
+func (l *lowRank) inLanes() bool { return l.lanes && l.s < 0 }
 
 // laneQuadForm sets z to F_i (x - mu_i) of a row x, in lanes, and returns its q_i.
 func (l *lowRank) laneQuadForm(worker *engine.Worker, z, x []float32, i int) float32 {

@@ -26,6 +26,11 @@ type Mixture struct {
 	// it, and panics if it has another length; it must not change before the next SetLowRank.
 	Origin []float32
 
+	// Lanes, of precisions of low rank with S below 0, is for mixtures of which few components have a responsibility
+	// above 0 at a row: their sums over features are then dot products, in lanes (NewLowRankMixture). Where many
+	// have one, that takes several times as long. Results differ by roundings. SetLowRank keeps it.
+	Lanes bool
+
 	// Route says which components an ascent computes. It changes no bit.
 	Route Route
 

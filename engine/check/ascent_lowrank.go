@@ -79,7 +79,7 @@ func newLowRankCase(cs Case, mem *memory, r *num.Rand) *lowRankCase {
 
 func (l *lowRankCase) engine(e *engine.Engine) *ascent.Mixture {
 	m := ascent.NewLowRankMixture(l.k, l.d, l.r, vector(l.mu), vector(l.c))
-	m.Origin = l.o
+	m.Origin, m.Lanes = l.o, true
 	m.SetLowRank(e, vector(l.w), vector(l.f), l.s)
 	l.mem.mixture, m.Route = m, l.mem.route
 	return m
