@@ -163,13 +163,15 @@ func TestMacros(t *testing.T) {
 		t.Fatalf("no assembly: %v", err)
 	}
 	sources, lines := map[string]string{}, map[string]map[string]int{} // of which a word is in, by file
-	word := regexp.MustCompile(`\w+`)
+	defined := map[string][]string{}                                   // the macros of a file
+	word, definition := regexp.MustCompile(`\w+`), regexp.MustCompile(`(?m)^#define (\w+)`)
 	for _, file := range files {
 		source, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		sources[file], lines[file] = string(source), map[string]int{}
+		defined[file] = names(definition, string(source))
 		for line := range strings.SplitSeq(string(source), "\n") {
 			code, _, _ := strings.Cut(line, "/")
 			words := word.FindAllString(code, -1)
@@ -179,28 +181,33 @@ func TestMacros(t *testing.T) {
 			}
 		}
 	}
-	together := func(a, b string) bool { // whether some file is a or includes it, and is b or includes it
-		for file, source := range sources {
-			has := func(f string) bool { return f == file || strings.Contains(source, `#include "`+f+`"`) }
-			if has(a) && has(b) {
-				return true
+	// together are the files of which some file is one or includes it, and is or includes the other.
+	together := map[[2]string]bool{}
+	for file, source := range sources {
+		here := []string{file}
+		for other := range sources {
+			if other != file && strings.Contains(source, `#include "`+other+`"`) {
+				here = append(here, other)
 			}
 		}
-		return false
+		for _, a := range here {
+			for _, b := range here {
+				together[[2]string{a, b}] = true
+			}
+		}
 	}
-	definition := regexp.MustCompile(`(?m)^#define (\w+)`)
-	for file, source := range sources {
-		for _, name := range names(definition, source) {
+	for file := range sources {
+		for _, name := range defined[file] {
 			if !families.MatchString(name) {
 				t.Errorf("%s: macro %s: expected the prefix of a family", file, name)
 			}
 			uses := 0
 			for other := range sources {
-				if !together(file, other) {
+				if !together[[2]string{file, other}] {
 					continue
 				}
 				uses += lines[other][name]
-				if other != file && slices.Contains(names(definition, sources[other]), name) {
+				if other != file && slices.Contains(defined[other], name) {
 					t.Errorf("%s: macro %s is also defined in %s", file, name, other)
 				}
 			}
